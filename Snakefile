@@ -1,0 +1,53 @@
+# Experience replay for GRPO: study file -> cells -> base models -> training -> answers -> grades -> tables and figures.
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config/config.yaml"
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/aggregate.smk"
+include: "workflow/rules/present.smk"
+
+
+wildcard_constraints:
+    cell="[^/]+/[^/]+",
+    scale="[^/]+",
+    benchmark="[^/]+",
+
+
+rule all:
+    default_target: True
+    input:
+        rules.track_results.output,
+
+
+rule cells:
+    input:
+        score_files(),
+
+
+rule tables:
+    input:
+        TABLES,
+
+
+rule figures:
+    input:
+        FIGURES,
+
+
+onstart:
+    print(opening(workflow.cores))
+
+
+onsuccess:
+    print(closing())

@@ -1,0 +1,17 @@
+"""Errors that a user can repair: each names the place, the value and the repair."""
+
+
+class GrpoReplayError(Exception):
+    """Base class of every error that is the input's fault, not the program's."""
+
+
+class ConfigError(GrpoReplayError, ValueError):
+    """A study file or a command-line setting is wrong."""
+
+
+class DataError(GrpoReplayError, ValueError):
+    """A data file (problems, samples, grades, scores) is wrong or incomplete."""
+
+
+class ModelError(GrpoReplayError, ValueError):
+    """A model folder or Hub id is missing or unusable."""

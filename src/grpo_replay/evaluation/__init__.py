@@ -1,0 +1,1 @@
+"""Benchmarks, sampling of answers, and grading."""

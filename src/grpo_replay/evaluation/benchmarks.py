@@ -1,0 +1,41 @@
+"""Benchmark files: generated or copied, count and golds checked before a model is loaded."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grpo_replay.clock_arithmetic import make_problems
+from grpo_replay.errors import DataError
+from grpo_replay.problems import check_golds, data_file, first, read_problems, write_problems
+
+if TYPE_CHECKING:
+    from grpo_replay.config import ClockBenchmark, FileBenchmark
+
+
+def make_benchmark(settings: "ClockBenchmark | FileBenchmark", output: Path | str) -> None:
+    """Write the problems of a benchmark to `output`.
+
+    A file must hold exactly `n_problems` problems with readable golds, before `limit` keeps the
+    first ones: a benchmark that was cut or doubled by accident is never measured.
+
+    Raises ConfigError where the data file is missing, DataError where its content is wrong.
+    """
+    if settings.source == "clock":
+        problems = make_problems(
+            settings.steps,
+            settings.n_problems,
+            settings.hours,
+            settings.max_step,
+            settings.seed,
+            split="benchmark",
+        )
+        write_problems(output, [dict(problem) for problem in problems])
+        return
+    source = data_file(settings.file)
+    everything = read_problems(source)
+    if len(everything) != settings.n_problems:
+        raise DataError(
+            f"{source}: expected n_problems = {settings.n_problems}, found {len(everything)}; "
+            "get the whole file, or correct n_problems in the study"
+        )
+    check_golds(source, everything)
+    write_problems(output, first(everything, settings.limit))

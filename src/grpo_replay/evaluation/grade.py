@@ -1,0 +1,145 @@
+"""Grades stored samples by three verifiers: the tables' own, the paper's, and the training reward.
+
+Only stored text is read, so a better grader re-grades a whole study without a GPU.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grpo_replay.errors import DataError
+from grpo_replay.evaluation.sample_files import (
+    SAMPLE_SCHEMA,
+    Row,
+    check_sample_ids,
+    file_digest,
+    problems_digest,
+    write_parquet,
+)
+from grpo_replay.math_answers import Grade, grade_many, grade_paper_many, training_reward
+from grpo_replay.problems import read_problems
+
+GRADE_SCHEMA = pa.schema(
+    [
+        ("problem_id", pa.string()),
+        ("sample_id", pa.int64()),
+        ("correct", pa.bool_()),
+        ("correct_paper", pa.bool_()),
+        ("training_reward", pa.float64()),
+        ("extracted", pa.string()),
+        ("method", pa.string()),
+        ("timed_out", pa.bool_()),
+        ("timed_out_paper", pa.bool_()),
+        ("n_tokens", pa.int64()),
+        ("finish_reason", pa.string()),
+    ]
+)
+REPAIR = "remove the samples and sample again"
+
+
+def grade_answers(
+    samples: Path,
+    benchmarks: dict[str, Path],
+    k: dict[str, int],
+    output: Path,
+    timeout: float,
+    workers: int,
+) -> None:
+    """Grade every sample and write `output`/<benchmark>.parquet, one row a sample.
+
+    `correct` (from which tables are made), `correct_paper` (math-verify on the raw text) and
+    `training_reward` (+1 or -1) stand side by side; `timed_out` answers count as wrong.
+
+    Args:
+        samples: Folder that `sample_answers` wrote.
+        benchmarks: Problem files by benchmark name.
+        k: Samples a problem by benchmark name.
+        output: Folder of the grades; a file appears there only when it is complete.
+        timeout: Seconds that one answer may cost.
+        workers: Grading processes, started once for all benchmarks.
+
+    Raises:
+        DataError: on samples that are missing, doubled, of an unknown problem, or not those of
+            the manifest beside them.
+    """
+    manifest = _read_manifest(samples / "manifest.json")
+    problems = {name: read_problems(path) for name, path in benchmarks.items()}
+    rows = {
+        name: _read_samples(samples / f"{name}.parquet", name, own, k[name], manifest)
+        for name, own in problems.items()
+    }
+    golds = {name: {row["id"]: row["answer"] for row in own} for name, own in problems.items()}
+    pairs = [(golds[name][row["problem_id"]], row["text"]) for name in rows for row in rows[name]]
+    ours = iter(grade_many(pairs, workers=workers, timeout=timeout))
+    paper = iter(grade_paper_many(pairs, workers=workers, timeout=timeout))
+    output.mkdir(parents=True, exist_ok=True)
+    for name, own in rows.items():
+        graded = [
+            _grade_row(row, golds[name][row["problem_id"]], next(ours), next(paper)) for row in own
+        ]
+        write_parquet(output / f"{name}.parquet", pa.Table.from_pylist(graded, schema=GRADE_SCHEMA))
+
+
+def _grade_row(row: Row, gold: str, ours: Grade, paper: Grade) -> dict[str, Any]:
+    return {
+        "problem_id": row["problem_id"],
+        "sample_id": row["sample_id"],
+        "correct": ours.correct,
+        "correct_paper": paper.correct,
+        "training_reward": training_reward(row["text"], gold),
+        "extracted": ours.extracted,
+        "method": ours.method,
+        "timed_out": ours.timed_out,
+        "timed_out_paper": paper.timed_out,
+        "n_tokens": row["n_tokens"],
+        "finish_reason": row["finish_reason"],
+    }
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise DataError(f"{path}: missing, so the samples are of an unknown model; {REPAIR}")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _read_samples(
+    path: Path, name: str, problems: Sequence[Row], k: int, manifest: dict[str, Any]
+) -> list[Row]:
+    """Return the samples of a benchmark, held against its problems and the manifest."""
+    if not path.is_file():
+        raise DataError(f"{path}: no such file, the benchmark was not sampled; sample it first")
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{path}: empty or cut off ({error}); {REPAIR}") from error
+    if table.schema.names != SAMPLE_SCHEMA.names:
+        raise DataError(
+            f"{path}: columns {table.schema.names}, expected {SAMPLE_SCHEMA.names}; {REPAIR}"
+        )
+    rows = table.to_pylist()
+    _check_ids(path, rows, problems, k)
+    if problems_digest(problems) != manifest["problems_sha256"].get(name):
+        raise DataError(f"{path}: sampled from other texts of {name}'s problems; {REPAIR}")
+    if file_digest(path) != manifest["files"].get(name, {}).get("sha256"):
+        raise DataError(
+            f"{path}: not the file that manifest.json beside it describes (of another model, or "
+            f"edited); {REPAIR}"
+        )
+    return rows
+
+
+def _check_ids(path: Path, rows: Sequence[Row], problems: Sequence[Row], k: int) -> None:
+    samples: dict[str, list[int]] = {problem["id"]: [] for problem in problems}
+    for number, row in enumerate(rows):
+        if row["problem_id"] not in samples:
+            raise DataError(
+                f"{path}, row {number}: unknown problem id {row['problem_id']!r}, the benchmark "
+                f"has {len(samples)} others; {REPAIR}"
+            )
+        samples[row["problem_id"]].append(row["sample_id"])
+    for problem_id, sample_ids in samples.items():
+        check_sample_ids(path, problem_id, sample_ids, k)

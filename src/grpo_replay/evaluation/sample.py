@@ -1,0 +1,219 @@
+"""Samples answers to all benchmarks of a cell, in fixed chunks that an interrupted run can rely on.
+
+A chunk is a block of problems times one wave of samples. Its random stream is derived from its key
+alone, so a run that stopped and continued ends with the same bytes as one that never stopped; only
+whole chunks are taken over.
+"""
+
+import hashlib
+import shutil
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from grpo_replay.evaluation.engines import Engine, engine_facts, hardware_facts, open_engine
+from grpo_replay.evaluation.model_folder import ModelFolder, open_folder
+from grpo_replay.evaluation.sample_files import (
+    WorkFile,
+    digest,
+    file_digest,
+    folder_digest,
+    problems_digest,
+    write_manifest,
+    write_samples,
+)
+from grpo_replay.problems import read_problems
+from grpo_replay.prompts import chat_messages
+
+SEED_LIMIT = 2**31  # what every engine accepts as a seed
+
+
+@dataclass(frozen=True)
+class SamplingSettings:
+    """How answers are drawn (paper, section "Evaluation"); the keys of `grid.evaluation_settings`.
+
+    `k` is samples a problem by benchmark, `batch` the sequences that are decoded at a time,
+    `max_tokens` the budget of one answer, `top_k` 0 means no limit.
+    """
+
+    engine: Literal["transformers", "vllm"]
+    temperature: float
+    top_p: float
+    top_k: int
+    samples_per_wave: int
+    first_wave_seed: int
+    batch: int
+    k: dict[str, int]
+    max_tokens: int
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A block of problems times one wave: what is drawn, kept and skipped as a whole.
+
+    No two chunks share a value among `seed`, ..., `seed` + (samples in the chunk) - 1.
+    """
+
+    benchmark: str
+    wave_seed: int
+    sample_ids: range
+    problems: range  # positions in the benchmark
+    seed: int
+
+
+def plan_chunks(counts: dict[str, int], settings: SamplingSettings) -> list[Chunk]:
+    """Return the chunks for benchmarks of `counts` problems, benchmark by benchmark.
+
+    Wave w of a benchmark holds the sample ids from w * samples_per_wave on, under the seed
+    `first_wave_seed` + w.
+    """
+    spacing = max(settings.batch, settings.samples_per_wave)
+    taken: set[int] = set()
+    chunks = []
+    for name, n_problems in counts.items():
+        wave = min(settings.samples_per_wave, settings.k[name])
+        for number, start in enumerate(range(0, settings.k[name], wave)):
+            sample_ids = range(start, min(start + wave, settings.k[name]))
+            wave_seed = settings.first_wave_seed + number
+            size = max(1, settings.batch // wave)
+            for index, block in enumerate(range(0, n_problems, size)):
+                seed = _spaced_seed(f"{wave_seed}/{name}/{index}", spacing, taken)
+                positions = range(block, min(block + size, n_problems))
+                chunks.append(Chunk(name, wave_seed, sample_ids, positions, seed))
+    return chunks
+
+
+def _spaced_seed(key: str, spacing: int, taken: set[int]) -> int:
+    """Return a multiple of `spacing` below 2^31 for a key, and never one that is taken."""
+    slots = SEED_LIMIT // spacing
+    slot = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) % slots
+    while slot in taken:
+        slot = (slot + 1) % slots
+    taken.add(slot)
+    return slot * spacing
+
+
+def sample_answers(
+    model: Path, benchmarks: dict[str, Path], settings: SamplingSettings, output: Path, work: Path
+) -> None:
+    """Draw k answers to every problem and write `output`/<benchmark>.parquet and manifest.json.
+
+    Args:
+        model: Folder of model and tokenizer.
+        benchmarks: Problem files by benchmark name.
+        settings: How to draw; the engine is the one named there.
+        output: Folder of the samples; a file appears there only when it is complete.
+        work: Folder of the chunks that are done; removed at the end.
+
+    Raises:
+        DataError: on a wrong problem file, or a problem with other than k samples.
+        ModelError: on an unusable model, or an engine that is not installed.
+    """
+    problems = {name: read_problems(path) for name, path in benchmarks.items()}
+    folder = open_folder(model)
+    prompts = {name: folder.render(map(_messages, rows)) for name, rows in problems.items()}
+    folder.check_length(prompts, settings.max_tokens)
+    manifest = _manifest(folder, problems, prompts, settings)
+    chunks = plan_chunks({name: len(rows) for name, rows in problems.items()}, settings)
+    sampler = _Sampler(folder, prompts, settings)
+    fingerprint = digest(manifest)
+    files = {}
+    for name, rows in problems.items():
+        own = [chunk for chunk in chunks if chunk.benchmark == name]
+        ids = [row["id"] for row in rows]
+        samples = sampler.sample(own, ids, work / f"{name}.jsonl", fingerprint)
+        path = output / f"{name}.parquet"
+        equal = write_samples(path, name, ids, settings.k[name], samples)
+        files[name] = {"sha256": file_digest(path), "equal_texts": equal}
+    # Hardware is told, and no reason to start anew: a requeued job may land on another machine.
+    manifest |= {"hardware": hardware_facts(), "files": files}
+    write_manifest(output / "manifest.json", manifest)
+    shutil.rmtree(work)
+
+
+def _messages(problem: dict[str, Any]) -> list[dict[str, str]]:
+    return chat_messages(problem["problem"])
+
+
+def _manifest(
+    folder: ModelFolder,
+    problems: dict[str, list[dict[str, Any]]],
+    prompts: dict[str, list[list[int]]],
+    settings: SamplingSettings,
+) -> dict[str, Any]:
+    """Return all that decides the samples; chunks made under another value are not taken over."""
+    waves = -(-max(settings.k.values()) // settings.samples_per_wave)
+    return {
+        **engine_facts(settings.engine),
+        "settings": asdict(settings),
+        "wave_seeds": [settings.first_wave_seed + number for number in range(waves)],
+        "model_sha256": folder_digest(folder.path),
+        "chat_template_sha256": digest(folder.tokenizer.chat_template),
+        "prompts_sha256": {name: digest(rows) for name, rows in prompts.items()},
+        "problems_sha256": {name: problems_digest(rows) for name, rows in problems.items()},
+        "end_token_ids": folder.end_ids,
+    }
+
+
+class _Sampler:
+    """Draws the chunks that are missing; the engine starts when the first one is met."""
+
+    def __init__(
+        self, folder: ModelFolder, prompts: dict[str, list[list[int]]], settings: SamplingSettings
+    ) -> None:
+        self.folder = folder
+        self.prompts = prompts
+        self.settings = settings
+        self.engine: Engine | None = None
+
+    def sample(
+        self, chunks: list[Chunk], ids: list[str], path: Path, fingerprint: str
+    ) -> list[dict[str, Any]]:
+        """Return the samples of one benchmark, drawn or found in its work file."""
+        start = time.perf_counter()
+        keys = [_keys(chunk, ids) for chunk in chunks]
+        done = WorkFile(path, fingerprint, keys)
+        missing = [
+            (chunk, own) for chunk, own in zip(chunks, keys, strict=True) if not done.has(own)
+        ]
+        tokens = 0
+        for chunk, own in missing:
+            drawn = self.draw(chunk)
+            done.append([{**key, **sample} for key, sample in zip(own, drawn, strict=True)])
+            tokens += sum(sample["n_tokens"] for sample in drawn)
+        seconds = time.perf_counter() - start
+        print(
+            f"sampled {path.stem}: {len(ids)} problems, {len(done.rows)} answers; "
+            f"{len(missing)} of {len(chunks)} chunks drawn now, {tokens} tokens in {seconds:.1f} s",
+            file=sys.stderr,
+        )
+        return list(done.rows.values())
+
+    def draw(self, chunk: Chunk) -> list[dict[str, Any]]:
+        """Return text, n_tokens and finish_reason of a chunk's samples, problem by problem."""
+        if self.engine is None:
+            self.engine = open_engine(self.settings, self.folder, self._longest())
+        prompts = [self.prompts[chunk.benchmark][position] for position in chunk.problems]
+        answers = self.engine.generate(prompts, len(chunk.sample_ids), chunk.seed)
+        texts = self.folder.decode(answer.token_ids for answer in answers)
+        return [
+            {
+                "text": text,
+                "n_tokens": len(answer.token_ids),
+                "finish_reason": "stop" if answer.finished else "length",
+            }
+            for answer, text in zip(answers, texts, strict=True)
+        ]
+
+    def _longest(self) -> int:
+        return max(len(prompt) for rows in self.prompts.values() for prompt in rows)
+
+
+def _keys(chunk: Chunk, ids: list[str]) -> list[dict[str, Any]]:
+    return [
+        {"problem_id": ids[position], "sample_id": sample, "wave_seed": chunk.wave_seed}
+        for position in chunk.problems
+        for sample in chunk.sample_ids
+    ]

@@ -1,0 +1,152 @@
+"""Expand a study into its cells: a pure function, ids built in one place and looked up ever after, never parsed."""
+
+from fnmatch import fnmatchcase
+from itertools import product
+
+from pydantic import BaseModel, ConfigDict
+
+from grpo_replay.config import NoReplay, Study
+from grpo_replay.errors import ConfigError
+
+# Raise when a change of the training code changes what a cell learns: Snakemake does not see edits of a package.
+ALGORITHM_VERSION = 1
+
+
+class Cell(BaseModel):
+    """One trained model, or an untrained one (`method == "base"`), of a study.
+
+    `tau_max`, `replay_ratio` and `alpha` are None where the method does not use them; the uniform priority is alpha 0.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    cell: str
+    scale: str
+    method: str
+    composition: str | None = None
+    unit: str | None = None
+    priority: str | None = None
+    tau_max: int | None = None
+    replay_ratio: float | None = None
+    alpha: float | None = None
+    seed: int | None = None
+
+    @property
+    def trained(self) -> bool:
+        """Whether the cell has a training run (all but the base models)."""
+        return self.method != "base"
+
+
+def number_text(value: float | int) -> str:
+    """The one canonical text of a number in a cell id: 0.50 and 0.5 are "0.5", 1.0 is "1"."""
+    return f"{value:g}"
+
+
+def expand(study: Study) -> dict[str, Cell]:
+    """All cells of a study by id, base models first, in the order of the study file; shared cells appear once."""
+    bases = (Cell(cell=f"{scale}/base", scale=scale, method="base") for scale in _used_scales(study))
+    cells = {cell.cell: cell for cell in bases}
+    for block in study.grid:
+        axes = (
+            block.scales,
+            block.methods,
+            block.tau_max,
+            block.replay_ratio,
+            block.alpha,
+            block.seeds,
+        )
+        for scale, method, tau_max, ratio, alpha, seed in product(*axes):
+            cell = _cell(study, scale, method, tau_max, ratio, alpha, seed)
+            cells.setdefault(cell.cell, cell)
+    return cells
+
+
+def _used_scales(study: Study) -> list[str]:
+    used = {scale for block in study.grid for scale in block.scales}
+    return [scale for scale in study.scales if scale in used]
+
+
+def _cell(
+    study: Study, scale: str, method: str, tau_max: int, ratio: float, alpha: float, seed: int
+) -> Cell:
+    spec = study.methods[method]
+    if isinstance(spec, NoReplay):
+        return Cell(
+            cell=f"{scale}/{method}-seed{seed}",
+            scale=scale,
+            method=method,
+            composition="none",
+            seed=seed,
+        )
+    uniform = spec.priority == "uniform"
+    axes = f"tau{tau_max}-r{number_text(ratio)}" + (
+        "" if uniform else f"-a{number_text(alpha)}"
+    )
+    return Cell(
+        cell=f"{scale}/{method}-{axes}-seed{seed}",
+        scale=scale,
+        method=method,
+        composition=spec.composition,
+        unit=spec.unit,
+        priority=spec.priority,
+        tau_max=tau_max,
+        replay_ratio=ratio,
+        alpha=0.0 if uniform else alpha,
+        seed=seed,
+    )
+
+
+def select(cells: dict[str, Cell], pattern: str | None) -> dict[str, Cell]:
+    """The cells whose id matches a glob; all of them without one.
+
+    Raises:
+        ConfigError: when nothing matches, listing the ids there are.
+    """
+    if pattern is None:
+        return cells
+    chosen = {name: cell for name, cell in cells.items() if fnmatchcase(name, pattern)}
+    if not chosen:
+        raise ConfigError(
+            f"--config only={pattern!r} matches no cell; there are: {', '.join(cells)}"
+        )
+    return chosen
+
+
+def start_model(study: Study, scale: str) -> str:
+    """The folder, below the study's results, of the model that every method of a scale starts from."""
+    return f"{'warm_start' if study.warm_start else 'base_models'}/{scale}"
+
+
+def resolve(study: Study, cell: Cell) -> dict:
+    """Everything that decides a cell's result, as plain JSON-like values (the content of `cell.json`)."""
+    return {
+        "cell": cell.model_dump(),
+        "study": study.study,
+        "model": study.scales[cell.scale].model.model_dump(),
+        "training": training_settings(study, cell) if cell.trained else None,
+        "evaluation": evaluation_settings(study, cell),
+    }
+
+
+def training_settings(study: Study, cell: Cell) -> dict:
+    """What `train_policy` gets as params: a change of any of these values retrains the cell, of nothing else."""
+    scale = study.scales[cell.scale]
+    return {
+        "algorithm_version": ALGORITHM_VERSION,
+        "study": study.study,
+        "cell": cell.model_dump(),
+        "micro_batch": scale.micro_batch,
+        "processes": max(scale.gpus, 1),
+        "training": study.training.model_dump(mode="json"),
+    }
+
+
+def evaluation_settings(study: Study, cell: Cell) -> dict:
+    """What `sample_answers` gets as params."""
+    scale = study.scales[cell.scale]
+    return {
+        "batch": scale.evaluation_batch,
+        "k": {name: benchmark.k for name, benchmark in study.benchmarks.items()},
+        "max_tokens": scale.evaluation_max_tokens,
+        **study.evaluation.model_dump(mode="json", exclude={"grade_timeout_seconds"}),
+    }

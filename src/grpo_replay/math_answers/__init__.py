@@ -1,0 +1,71 @@
+r"""Grade mathematical answers: box extraction, training reward, evaluation grade; the only user of
+math-verify.
+
+Three verdicts on one completion (paper, section "Verifiers"):
+
+- `training_reward`: exact string match after the Minerva clean-up, on the last box of the last 500
+characters;
+- `grade`: what our tables count. The last complete box alone is judged: first by exact rules
+(`rules.py`), then
+  by math-verify in a process that can be killed (`worker.py`), with its numeric tolerance made
+  strict;
+- `grade_paper`: the paper's evaluation, math-verify on the raw completion, kept as a column beside
+`grade`.
+
+What `grade` decides, and where math-verify differs (mv):
+
+- box: the last complete one; a box that never closes is none; inside a nested box the inner content
+  counts
+- final punctuation, `\text{.}`, `$`, `\(`: ignored (mv on the raw text loses `3.`)
+- lead-in `\text{The answer is }30`: only words that say nothing are dropped; `\text{not }30` is
+  wrong
+- units, currency, `\text{...}` after a number: dropped, never converted; two different known units
+  are wrong (mv: right); powers of a unit are not compared
+- thousands: `10,000`, `10{,}000`, `10\,000`, `10\;000`, `10\ 000`, `10 000` are 10000 (mv knows
+  commas alone); inside a list plain commas separate members
+- leading zeros, `+5`, `6.72e-5`: plain numbers, compared exactly
+- decimals: two decimals, or a decimal and an integer: exactly (mv: to 1e-6, so .0000672 equals
+  .0000671); a decimal for a fraction or an irrational: six decimals and a relative 1e-5
+- repeating decimals: `0.\overline{3}` is 1/3, `0.\overline{9}` is 1 (mv: unparsed)
+- tiny differences: numbers that provably differ are different: 1/2^99 is not 1/2^98 (mv: right)
+- percent: the sign may be left out or worked in: 50% is answered by 50 and 0.5, and 50 by 50%, not
+  by 0.5
+- mixed numbers: `1\frac45`, `1 4/5` are 9/5; 14/5 is not
+- bases: 52_8: base may be left out, another base is wrong, 42 is wrong; a gold without base takes
+  the value (mv ignores the base)
+- degrees: `90^\circ` is 90, not pi/2
+- plus-minus: `1 \pm a` is the list of both values; one of them is wrong
+- (a,b): order counts, also when one side is a bare list; against \{a,b\} wrong (mv: right)
+- a,b and \{a,b\}: order does not count, braces may be left out
+- intervals: kind of bracket counts; an inequality and its interval are equal either way (mv: gold
+  inequality only)
+- assignment: `x=5` and 5 are equal; `y=5` for `x=5` is wrong; `5x-7y=0` needs the equation
+- options: gold (C): `C`, `c`, `(C)`, `C.`, `(C) 5` are right
+- words: gold \text{Evelyn}: letter case and wrapper do not count, further words do
+- letter case of symbols: ignored, as math-verify does
+- out of time or memory: wrong, and `timed_out`
+"""
+
+from .boxes import last_boxed
+from .grading import (
+    GRADER_VERSION,
+    Grade,
+    check_gold,
+    grade,
+    grade_many,
+    grade_paper,
+    grade_paper_many,
+)
+from .reward import training_reward
+
+__all__ = [
+    "GRADER_VERSION",
+    "Grade",
+    "check_gold",
+    "grade",
+    "grade_many",
+    "grade_paper",
+    "grade_paper_many",
+    "last_boxed",
+    "training_reward",
+]

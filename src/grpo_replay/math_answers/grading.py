@@ -1,0 +1,136 @@
+"""The evaluation grade: exact rules first, computer algebra in killable processes for the rest."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grpo_replay.errors import DataError
+
+from .boxes import last_boxed
+from .pool import Question, Reply, ask_all
+from .rules import aligned, clean, decide, is_number
+
+# Raise it with every change of a verdict: the workflow re-grades all stored samples when it
+# differs.
+GRADER_VERSION = 1
+TIMEOUT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One verdict. `method` tells which rule spoke; `extracted` is the answer as found in the last
+    box.
+
+    `timed_out`: the answer could not be decided within its time (or memory) and counts as wrong.
+    """
+
+    correct: bool
+    method: str
+    extracted: str | None
+    timed_out: bool = False
+
+
+def grade(gold: str, completion: str, timeout: float = TIMEOUT_SECONDS) -> Grade:
+    """Grade the last box of one completion; feeds the tables."""
+    return grade_many([(gold, completion)], workers=1, timeout=timeout)[0]
+
+
+def grade_paper(gold: str, completion: str, timeout: float = TIMEOUT_SECONDS) -> Grade:
+    """Grade one raw completion as the paper does: math-verify decides what the answer is."""
+    return grade_paper_many([(gold, completion)], workers=1, timeout=timeout)[0]
+
+
+def grade_many(
+    pairs: Sequence[tuple[str, str]], workers: int | None = None, timeout: float = TIMEOUT_SECONDS
+) -> list[Grade]:
+    """Grade (gold, completion) pairs, in order. Equal pairs are graded once.
+
+    `workers`: grading processes, by default one per available core; none is started when the cheap
+    rules
+    decide everything. `timeout`: seconds that one answer may cost.
+    """
+    answers = {completion: last_boxed(completion) for _, completion in pairs}
+    keys = [(gold, answers[completion]) for gold, completion in pairs]
+    known: dict[tuple[str, str | None], Grade] = {}
+    open_keys: dict[tuple[str, str | None], Question] = {}
+    for key in dict.fromkeys(keys):
+        found = _cheap(*key)
+        if isinstance(found, Grade):
+            known[key] = found
+        else:
+            open_keys[key] = found
+    replies = _ask(list(open_keys.values()), workers, timeout)
+    for key, reply in zip(open_keys, replies, strict=True):
+        known[key] = Grade(reply.correct, reply.method, key[1], reply.lost)
+    return [known[key] for key in keys]
+
+
+def grade_paper_many(
+    pairs: Sequence[tuple[str, str]], workers: int | None = None, timeout: float = TIMEOUT_SECONDS
+) -> list[Grade]:
+    """Return the paper's own verdicts on (gold, completion) pairs, in order ("Verifiers")."""
+    distinct = list(dict.fromkeys(pairs))
+    questions = [Question("paper", gold, completion) for gold, completion in distinct]
+    known = {pair: _paper_shortcut(*pair) for pair in distinct}
+    asked = [
+        question for pair, question in zip(distinct, questions, strict=True) if known[pair] is None
+    ]
+    for question, reply in zip(asked, _ask(asked, workers, timeout), strict=True):
+        grade_ = Grade(reply.correct, reply.method, last_boxed(question.answer), reply.lost)
+        known[question.gold, question.answer] = grade_
+    return [found for pair in pairs if (found := known[pair]) is not None]
+
+
+def check_gold(gold: object) -> None:
+    """Raise DataError unless `gold` is a non-empty string that math-verify can parse."""
+    repair = "write the final answer as a LaTeX string without $ and \\boxed, such as \\frac{1}{2}"
+    if not isinstance(gold, str):
+        reason = f"is {type(gold).__name__}, not a string (math-verify parses it to nothing)"
+    elif not gold.strip():
+        reason = "is empty, so no completion could be right"
+    elif not _parses(gold):
+        reason = "cannot be parsed by math-verify"
+    else:
+        return
+    raise DataError(f"gold answer {gold!r} {reason}: {repair}")
+
+
+def _parses(gold: str) -> bool:
+    if is_number(clean(gold)):
+        return True
+    return _ask([Question("parses", gold, "")], workers=1, timeout=TIMEOUT_SECONDS)[0].correct
+
+
+def _cheap(gold: str, answer: str | None) -> Grade | Question:
+    if answer is None or not answer.strip():
+        return Grade(False, "no box" if answer is None else "empty box", answer)
+    clean_gold, clean_answer = clean(gold), clean(answer)
+    if verdict := decide(clean_gold, clean_answer):
+        return Grade(*verdict, answer)
+    return Question("ours", *aligned(clean_gold, clean_answer))
+
+
+def _paper_shortcut(gold: str, completion: str) -> Grade | None:
+    """Say what math-verify would say where it cannot differ: plain integers, and nothing."""
+    if not completion.strip():
+        return Grade(False, "same text", None)
+    answer = last_boxed(completion)
+    plain = answer is not None and completion.strip() == f"\\boxed{{{answer}}}"
+    if plain and _is_integer(gold) and _is_integer(answer):
+        return Grade(int(gold) == int(answer), "number", answer)
+    return None
+
+
+def _is_integer(text: str | None) -> bool:
+    return (
+        text is not None
+        and len(text) < 100
+        and text.removeprefix("-").isdecimal()
+        and text.isascii()
+    )
+
+
+def _ask(questions: list[Question], workers: int | None, timeout: float) -> list[Reply]:
+    if not questions:
+        return []
+    return ask_all(questions, workers or len(os.sched_getaffinity(0)), timeout)

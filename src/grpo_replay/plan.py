@@ -1,0 +1,50 @@
+"""What a run will make, about how long that takes, and where everything is at the end."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from grpo_replay.config import Study
+from grpo_replay.grid import Cell
+
+
+def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
+    """Hours of one worker for what is not there yet, from the study's own figures."""
+    unfinished = [c for c in cells if not (results / "cells" / c.cell / "scores.json").is_file()]
+    bases = {c.scale for c in unfinished if not (results / "base_models" / c.scale).is_dir()}
+    hours = sum(study.scales[scale].hours_base for scale in bases)
+    for cell in unfinished:
+        scale = study.scales[cell.scale]
+        trains = cell.trained and not (results / "cells" / cell.cell / "model").is_dir()
+        hours += scale.hours_evaluate + (scale.hours_train if trains else 0)
+    return hours
+
+
+def opening(study: Study, cells: dict[str, Cell], results: Path, workers: int) -> str:
+    """One line for the start of a run."""
+    finished = sum((results / "cells" / c / "scores.json").is_file() for c in cells)
+    hours = hours_left(study, cells.values(), results) / max(1, min(workers, len(cells)))
+    return (
+        f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished; "
+        f"about {duration(hours)} on {workers} cores, {workers} jobs at a time.\n"
+        f"Progress is shown here, each job's own output is in {results}/logs.\n"
+    )
+
+
+def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: str) -> str:
+    """Where tables, figures and runs are, for the end of a run."""
+    finished = sum((results / "cells" / c / "scores.json").is_file() for c in cells)
+    return (
+        f"\nStudy {study.study}: {finished} of {len(cells)} cells are finished.\n"
+        f"  main table  {results}/tables/main.md\n"
+        f"  tables      {results}/tables/\n"
+        f"  figures     {results}/figures/\n"
+        f"  scores      {results}/scores.parquet\n"
+        f"  MLflow      mlflow ui --host 127.0.0.1 --backend-store-uri {tracking_uri}\n"
+    )
+
+
+def duration(hours: float) -> str:
+    """Hours in words: minutes below two hours."""
+    if hours < 2:
+        return f"{max(1, round(hours * 60))} minutes"
+    return f"{hours:.0f} hours"

@@ -1,0 +1,84 @@
+"""What can be known to be missing or wrong before the first job starts."""
+
+import os
+from pathlib import Path
+
+from grpo_replay.config import (
+    ClockBenchmark,
+    ClockProblems,
+    FileBenchmark,
+    FileProblems,
+    PretrainedModel,
+    Study,
+    WarmStart,
+)
+from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
+from grpo_replay.problems import data_file, read_problems
+
+MODELS_VARIABLE = "GRPO_REPLAY_MODELS"
+
+Source = ClockProblems | FileProblems | ClockBenchmark | FileBenchmark | WarmStart
+
+
+def source_files(source: Source) -> list[str]:
+    """The files outside the results that a section of the study reads."""
+    if isinstance(source, ClockProblems | ClockBenchmark):
+        return []
+    return [str(data_file(source.file))]
+
+
+def check_inputs(study_file: Path, study: Study) -> None:
+    """Look at every file and model folder that the study names.
+
+    Raises:
+        ConfigError: listing everything that is missing or wrong, each with its key.
+    """
+    sources: dict[str, Source] = {"problems": study.problems}
+    if study.warm_start:
+        sources["warm_start"] = study.warm_start
+    sources |= {f"benchmarks.{name}": benchmark for name, benchmark in study.benchmarks.items()}
+    complaints = [_complaint(_check_source, key, source) for key, source in sources.items()]
+    complaints += [
+        _complaint(local_model, f"scales.{name}.model.name", scale.model)
+        for name, scale in study.scales.items()
+        if isinstance(scale.model, PretrainedModel)
+    ]
+    found = [f"{study_file}: {complaint}" for complaint in complaints if complaint]
+    if found:
+        raise ConfigError("\n".join(found))
+
+
+def local_model(model: PretrainedModel) -> Path | None:
+    """The model's folder under `GRPO_REPLAY_MODELS`; None where that is unset and the Hub is to be asked.
+
+    Raises:
+        ConfigError: where the variable is set and the folder is not there.
+    """
+    folder = os.environ.get(MODELS_VARIABLE)
+    if not folder:
+        return None
+    path = Path(folder, model.name.rsplit("/", 1)[-1])
+    if not (path / "config.json").is_file():
+        raise ConfigError(
+            f"{path} is no model folder (no config.json): put {model.name} there, or unset "
+            f"{MODELS_VARIABLE} to take it from the Hub"
+        )
+    return path
+
+
+def _complaint(check, key: str, argument) -> str | None:
+    try:
+        check(argument)
+    except GrpoReplayError as error:
+        return f"{key}: {error}"
+    return None
+
+
+def _check_source(source: Source) -> None:
+    for file in source_files(source):
+        problems = read_problems(file)
+        if isinstance(source, FileBenchmark) and len(problems) != source.n_problems:
+            raise DataError(
+                f"{file} has {len(problems)} problems, n_problems says {source.n_problems}: "
+                "put the right file there, or correct n_problems"
+            )

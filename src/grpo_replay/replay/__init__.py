@@ -1,0 +1,1 @@
+"""Rollout storage, draws and batch composition: numpy only, no training engine."""

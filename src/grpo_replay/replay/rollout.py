@@ -1,0 +1,47 @@
+"""One sampled completion with everything that is frozen at its birth (paper, section "Objective")."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """A completion, and its behaviour policy's view of it.
+
+    `prompt_ids` has shape (prompt tokens,), `completion_ids` and both log-probability arrays (completion tokens,).
+    `behavior_logprobs` come from the training engine at the birth step, `sampler_logprobs` from the sampling engine
+    where it reports them. `group_mean` and `group_std` are mu_g and sigma_g of the birth group, `birth_step` counts
+    training steps from 1, `truncated` says that no end token was reached.
+    """
+
+    rollout_id: str
+    group_id: str
+    problem_id: str
+    prompt_ids: np.ndarray
+    completion_ids: np.ndarray
+    behavior_logprobs: np.ndarray
+    sampler_logprobs: np.ndarray | None
+    advantage: float
+    reward: float
+    group_mean: float
+    group_std: float
+    birth_step: int
+    truncated: bool
+
+
+Group = tuple[Rollout, ...]
+SampledUnit = Rollout | Group
+
+
+def members(unit: SampledUnit) -> Group:
+    """The rollouts of a unit: itself, or those of a group."""
+    return (unit,) if isinstance(unit, Rollout) else unit
+
+
+def group_by_query(rollouts: list[Rollout]) -> list[Group]:
+    """Rollouts of equal `group_id` as tuples, groups and rollouts in the order of first appearance."""
+    groups: dict[str, list[Rollout]] = {}
+    for rollout in rollouts:
+        groups.setdefault(rollout.group_id, []).append(rollout)
+    return [tuple(group) for group in groups.values()]

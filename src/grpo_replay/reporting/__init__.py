@@ -1,0 +1,1 @@
+"""Scores, tables and figures, in the shape of the paper."""

@@ -1,0 +1,84 @@
+"""Names and looks of methods, in one place: a method looks the same in every table and figure.
+
+Colours are the colour-blind-safe set of Okabe and Ito; line style and marker differ too, because
+the colours alone are close to each other when printed in grey.
+"""
+
+from dataclasses import dataclass
+
+from grpo_replay.config import Study
+
+BASE = "base"
+GRPO = "grpo"
+OURS = "ours"
+
+_NAMES = {
+    BASE: "base (untrained)",
+    GRPO: "GRPO",
+    "uniform-pool": "uniform (pool)",
+    "sigma_g-pool": "σ_g (pool)",
+    OURS: "ours",
+}
+_FIGURE_SYMBOLS = {"σ_g": r"$\sigma_g$", "τ_max": r"$\tau_\mathrm{max}$", "α": r"$\alpha$"}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a line or point is drawn; `line` is a matplotlib line style."""
+
+    colour: str
+    line: str | tuple[int, tuple[int, ...]]
+    marker: str
+    width: float = 1.6
+
+
+_STYLES = {
+    BASE: Style("#7f7f7f", ":", "X"),
+    GRPO: Style("#0072B2", "-", "o"),
+    "uniform-pool": Style("#E69F00", "--", "s"),
+    "sigma_g-pool": Style("#009E73", "-.", "^"),
+    OURS: Style("#D55E00", "-", "D", 2.4),
+}
+# For the methods that a study adds to the four of the paper's Table 1, in the study's order.
+_FURTHER_STYLES = (
+    Style("#CC79A7", (0, (5, 1)), "v"),
+    Style("#56B4E9", (0, (3, 1, 1, 1)), "P"),
+    Style("#8C6D00", (0, (1, 1)), "<"),
+    Style("#332288", (0, (7, 2, 1, 2)), ">"),
+    Style("#882255", (0, (2, 2)), "h"),
+    Style("#117733", (0, (4, 1, 1, 1, 1, 1)), "*"),
+)
+# From light and dotted to dark and solid: the order of the ages is seen also in grey.
+_AGE_STYLES = (
+    Style("#9BB8D8", ":", "o"),
+    Style("#E69F00", "-.", "s"),
+    Style("#B3446C", "--", "^"),
+    Style("#2B1055", "-", "D"),
+    Style("#117733", (0, (5, 1)), "v"),
+    Style("#56B4E9", (0, (3, 1, 1, 1)), "P"),
+)
+
+
+def method_name(method: str) -> str:
+    """The name that people read; a method which a study adds keeps its own."""
+    return _NAMES.get(method, method)
+
+
+def figure_text(text: str) -> str:
+    """The same text with its symbols in matplotlib's math notation."""
+    for symbol, math in _FIGURE_SYMBOLS.items():
+        text = text.replace(symbol, math)
+    return text
+
+
+def method_style(study: Study, method: str) -> Style:
+    """The look of a method: fixed for the paper's four, by order in the study for further ones."""
+    if method in _STYLES:
+        return _STYLES[method]
+    further = [name for name in study.methods if name not in _STYLES]
+    return _FURTHER_STYLES[further.index(method) % len(_FURTHER_STYLES)]
+
+
+def age_style(position: int) -> Style:
+    """The look of the line of the position-th tau_max in rising order."""
+    return _AGE_STYLES[position % len(_AGE_STYLES)]

@@ -1,0 +1,183 @@
+"""Which cells make one row or line, and its numbers: means over benchmarks, problems and seeds.
+
+Tables and figures share this, so that a number and the point that shows it cannot differ.
+"""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from grpo_replay import grid, statistics
+from grpo_replay.config import Study
+from grpo_replay.reporting.formats import Number
+from grpo_replay.reporting.labels import BASE
+
+Metric = Literal["avg_at_k", "pass_at_k"]
+METRICS: tuple[Metric, ...] = ("avg_at_k", "pass_at_k")
+
+# The paper's defaults ("The axes of the design space"): shown wherever a table varies another axis.
+DEFAULT_TAU_MAX, DEFAULT_REPLAY_RATIO, DEFAULT_ALPHA = 10, 0.5, 0.5
+# Above this the note lists the missing cells in one line with one command.
+FEW_MISSING = 4
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Cells that differ in their seed alone: one row of a table, one line of a figure."""
+
+    scale: str
+    method: str
+    tau_max: int | None
+    replay_ratio: float | None
+    alpha: float | None
+    cells: tuple[grid.Cell, ...]
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every axis that the method uses has the paper's default."""
+        weighted = self.cells[0].priority != "uniform"
+        return (
+            self.tau_max in (None, DEFAULT_TAU_MAX)
+            and self.replay_ratio in (None, DEFAULT_REPLAY_RATIO)
+            and (self.alpha in (None, DEFAULT_ALPHA) or not weighted)
+        )
+
+    @property
+    def text(self) -> str:
+        """The axes in words, empty where the method has none."""
+        if self.tau_max is None:
+            return ""
+        return f"τ_max {self.tau_max}, r {self.replay_ratio:g}, α {self.alpha:g}"
+
+
+def all_settings(study: Study) -> list[Setting]:
+    """Every setting of a study, base models first, in the order of the study file."""
+    groups: dict[tuple, list[grid.Cell]] = {}
+    for cell in grid.expand(study).values():
+        key = (cell.scale, cell.method, cell.tau_max, cell.replay_ratio, cell.alpha)
+        groups.setdefault(key, []).append(cell)
+    return [Setting(*key, tuple(cells)) for key, cells in groups.items()]
+
+
+def used_scales(study: Study) -> list[str]:
+    """The scales that have cells, in the order of the study file."""
+    return [setting.scale for setting in all_settings(study) if setting.method == BASE]
+
+
+def default_settings(study: Study, scale: str) -> list[Setting]:
+    """One setting a method at a scale, base first: the paper's defaults, else the study's first."""
+    chosen = []
+    for method in (BASE, *study.methods):
+        settings = [s for s in all_settings(study) if (s.scale, s.method) == (scale, method)]
+        chosen += sorted(settings, key=lambda s: not s.is_default)[:1]
+    return chosen
+
+
+def age_settings(study: Study, method: str) -> dict[str, list[Setting]]:
+    """The settings of a method by scale, rising in tau_max, all else as in its default setting.
+
+    Scales with several values of tau_max only; where none has several, all that have the method.
+    """
+    found: dict[str, list[Setting]] = {}
+    for scale in used_scales(study):
+        settings = [s for s in all_settings(study) if (s.scale, s.method) == (scale, method)]
+        if settings:
+            first = min(settings, key=lambda s: not s.is_default)
+            same = [s for s in settings if _other_axes(s) == _other_axes(first)]
+            found[scale] = sorted(same, key=lambda s: s.tau_max or 0)
+    several = {scale: settings for scale, settings in found.items() if len(settings) > 1}
+    return several or found
+
+
+def _other_axes(setting: Setting) -> tuple[float | None, float | None]:
+    return setting.replay_ratio, setting.alpha
+
+
+def finished_cells(scores: pd.DataFrame, setting: Setting) -> list[grid.Cell]:
+    """The cells of a setting that have scores, in the order of the study's seeds."""
+    present = set(scores["cell"])
+    return [cell for cell in setting.cells if cell.cell in present]
+
+
+def benchmark_number(
+    scores: pd.DataFrame, setting: Setting, benchmark: str, metric: Metric
+) -> Number | None:
+    """A setting's score on one benchmark, in percent: mean over problems and finished seeds."""
+    return mean_number(scores[scores["benchmark"] == benchmark], setting, metric)
+
+
+def mean_number(scores: pd.DataFrame, setting: Setting, metric: Metric) -> Number | None:
+    """The unweighted mean over the benchmarks in percent (columns Avg and Pass of Table 1)."""
+    cells = finished_cells(scores, setting)
+    if not cells:
+        return None
+    values = problem_values(scores, cells, metric)
+    strata_P = values.index.get_level_values("benchmark")
+    interval = _stratified(tuple(values), tuple(strata_P))
+    means = np.array([benchmark_mean(problem_values(scores, [c], metric)) for c in cells])
+    over_problems = Number(
+        benchmark_mean(values), *_ends(interval), n=len(values), remark=f"n={len(cells)}"
+    )
+    return with_seeds(over_problems, means, highest=100.0)
+
+
+def benchmark_mean(values: pd.Series) -> float:
+    """The mean of each benchmark first, then their unweighted mean."""
+    return float(values.groupby(level="benchmark").mean().mean())
+
+
+@lru_cache(maxsize=4096)
+def _stratified(values: tuple[float, ...], strata: tuple[str, ...]) -> statistics.Interval:
+    # Cached, because tables and figures of one process ask for the same intervals.
+    return statistics.stratified_interval(np.array(values), np.array(strata))
+
+
+def with_seeds(number: Number, values_S: np.ndarray, highest: float) -> Number:
+    """Add Student's interval over one value a seed, cut to 0..highest.
+
+    Seeds that all agree get none: it would have no width and promise what no one knows.
+    """
+    interval = statistics.seed_interval(values_S)
+    if interval.method != "student":
+        return number
+    return replace(number, seeds_low=max(interval.low, 0.0), seeds_high=min(interval.high, highest))
+
+
+def _ends(interval: statistics.Interval) -> tuple[float | None, float | None]:
+    if interval.method == "none":
+        return None, None
+    return interval.low, interval.high
+
+
+def problem_values(scores: pd.DataFrame, cells: list[grid.Cell], metric: Metric) -> pd.Series:
+    """One value a problem in percent, mean over the cells; the index is (benchmark, problem)."""
+    rows = scores[scores["cell"].isin([cell.cell for cell in cells])]
+    parts = []
+    for row in rows.itertuples():
+        accuracy_P = np.asarray(row.problem_accuracy, dtype=float)
+        values_P = 100.0 * (accuracy_P > 0) if metric == "pass_at_k" else accuracy_P
+        index = pd.MultiIndex.from_product([[row.benchmark], row.problem_ids])
+        parts.append(pd.Series(values_P, index=index))
+    values = pd.concat(parts)
+    values.index.names = ["benchmark", "problem"]
+    return values.groupby(level=["benchmark", "problem"]).mean()
+
+
+def missing_notes(study: Study, scores: pd.DataFrame, settings: Iterable[Setting]) -> list[str]:
+    """Say which cells are missing and the command that makes them; the same goes to stderr."""
+    present = set(scores["cell"])
+    wanted = dict.fromkeys(cell.cell for setting in settings for cell in setting.cells)
+    missing = [name for name in wanted if name not in present]
+    command = f"snakemake --cores all --config study={study.study}"
+    if len(missing) > FEW_MISSING:
+        notes = [f"missing: {', '.join(missing)}; make them with: `{command}`"]
+    else:
+        notes = [f"missing: {name}; make it with: `{command} only='{name}'`" for name in missing]
+    for note in notes:
+        print(f"warning: {note}", file=sys.stderr)
+    return notes

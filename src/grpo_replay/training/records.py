@@ -1,0 +1,67 @@
+"""What a training run leaves behind, written as it happens: metrics, rows trained on, and the rollouts' text.
+
+Each file is JSON Lines with a `step` in every line. A run that resumes cuts them back to the checkpoint's step, so no
+step is there twice; a line torn by a crash goes with them.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+
+class StepLog:
+    """An append-only JSON Lines file whose rows carry the training step."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def append(self, rows: Iterable[dict]) -> None:
+        """Write rows and hand them to the operating system at once."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+
+    def keep_until(self, step: int) -> None:
+        """Drop every row of a later step, and a torn last line."""
+        beside = self.path.with_suffix(".tmp")
+        with self.path.open(encoding="utf-8") as old, beside.open("w", encoding="utf-8") as new:
+            new.writelines(line for line in old if line.endswith("\n") and _step(line) <= step)
+        os.replace(beside, self.path)
+
+    def table(self) -> pd.DataFrame:
+        """All rows as a data frame."""
+        with self.path.open(encoding="utf-8") as file:
+            return pd.DataFrame([json.loads(line) for line in file])
+
+
+def _step(line: str) -> int:
+    return json.loads(line)["step"]
+
+
+class TrainingRecords:
+    """The three logs of a run: `metrics` (a row a step), `replay` (a row a trained row), `rollouts` (their text)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.metrics = StepLog(folder / "metrics.jsonl")
+        self.replay = StepLog(folder / "replay.jsonl")
+        self.rollouts = StepLog(folder / "rollouts.jsonl")
+
+    def keep_until(self, step: int) -> None:
+        """Cut all logs back to a checkpoint's step."""
+        for log in (self.metrics, self.replay, self.rollouts):
+            log.keep_until(step)
+
+    def publish(self, folder: Path, unit: str | None, priority: str | None) -> None:
+        """Write the finished run's files into a folder, each beside its place and then renamed."""
+        beside = folder / "metrics.tmp"
+        beside.write_bytes(self.metrics.path.read_bytes())
+        os.replace(beside, folder / "metrics.jsonl")
+        trained = self.replay.table().assign(unit=unit, priority=priority)
+        for name, table in (("replay", trained), ("rollouts", self.rollouts.table())):
+            beside = folder / f"{name}.tmp"
+            table.to_parquet(beside, index=False)
+            os.replace(beside, folder / f"{name}.parquet")

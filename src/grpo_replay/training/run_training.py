@@ -1,0 +1,224 @@
+"""Train one cell: the one function behind the rule `train_policy`, for every method and scale.
+
+A run that was stopped continues from its last whole checkpoint. Its live records lie beside the checkpoints, and the
+cell's `train/metrics.jsonl` points at them until the run has ended, so that a failed job loses nothing.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.trainer_callback import PrinterCallback
+from trl import GRPOConfig
+
+from grpo_replay.config import Training
+from grpo_replay.end_tokens import end_token_ids
+from grpo_replay.errors import DataError
+from grpo_replay.grid import Cell
+from grpo_replay.math_answers import training_reward
+from grpo_replay.problems import read_problems
+from grpo_replay.prompts import chat_messages
+from grpo_replay.replay.buffer import RolloutBuffer
+from grpo_replay.replay.mixing import ReplayMethod
+from grpo_replay.replay.samplers import (
+    AdvantageSampler,
+    GroupStdSampler,
+    Sampler,
+    UniformSampler,
+)
+from grpo_replay.training.checkpoints import latest_whole, other_runs, run_key
+from grpo_replay.training.records import TrainingRecords
+from grpo_replay.training.trainer import ReplayGRPOTrainer
+
+Report = Callable[[dict], None]
+
+
+def train_policy(
+    settings: dict, start_model: Path, problems: Path, output: Path, checkpoints: Path, report: Report
+) -> None:
+    """Train a cell and write `output/model` and `output/train/{metrics.jsonl,replay.parquet,rollouts.parquet}`.
+
+    Args:
+        settings: what `grid.training_settings` returns.
+        start_model: folder of the model that every method of the scale starts from.
+        problems: JSON Lines of training problems.
+        output: the cell's folder.
+        checkpoints: the cell's folder for checkpoints, outside the workflow's outputs.
+        report: called with each step's record by the main process.
+    """
+    cell, training = Cell(**settings["cell"]), Training(**settings["training"])
+    key = run_key(settings, *start_model.glob("*.safetensors"), problems)
+    for folder in other_runs(checkpoints, key):
+        print(f"{folder}: checkpoints of another configuration of {cell.cell}, not used", flush=True)
+    run = checkpoints / key
+    records = TrainingRecords(run / "records")
+    trainer = build_trainer(settings, start_model, problems, run, records, report=report)
+    found = latest_whole(run)
+    records.keep_until(found[1] if found else 0)
+    if trainer.accelerator.is_main_process:
+        _show_live(records.metrics.path, output / "train")
+    trainer.train(resume_from_checkpoint=str(found[0]) if found else None)
+    if trainer.accelerator.is_main_process:
+        _publish(trainer, records, cell, output)
+    trainer.accelerator.wait_for_everyone()
+    if trainer.accelerator.is_main_process and not training.keep_checkpoints:
+        shutil.rmtree(run)
+
+
+def build_trainer(
+    settings: dict,
+    start_model: Path,
+    problems: Path,
+    run: Path,
+    records: TrainingRecords,
+    **overrides: Any,
+) -> ReplayGRPOTrainer:
+    """The trainer of a cell, ready for `train()`; `overrides` go to the trainer (tests pass a `rollout_func`)."""
+    cell, training = Cell(**settings["cell"]), Training(**settings["training"])
+    tokenizer = AutoTokenizer.from_pretrained(start_model, local_files_only=True)
+    # Master weights are float32; bfloat16 is TRL's autocast.
+    model = AutoModelForCausalLM.from_pretrained(
+        start_model, local_files_only=True, dtype=torch.float32
+    )
+    model.generation_config.eos_token_id = end_token_ids(
+        model.config, model.generation_config, tokenizer
+    )
+    trainer = ReplayGRPOTrainer(
+        model=model,
+        reward_funcs=boxed_answer_reward,
+        args=trainer_arguments(settings, run),
+        train_dataset=training_set(problems, tokenizer, training),
+        processing_class=tokenizer,
+        method=replay_method(cell, training),
+        buffer=RolloutBuffer(cell.tau_max or 1, training.buffer_capacity),
+        sampler=make_sampler(cell, training.priority_epsilon),
+        order_seed=_purpose_seed(cell.seed, "order"),
+        advantage_epsilon=training.advantage_epsilon,
+        records=records,
+        **overrides,
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
+    """TRL's arguments for the paper's Table 7."""
+    cell, training = Cell(**settings["cell"]), Training(**settings["training"])
+    rows = settings["micro_batch"] * settings["processes"]
+    updates = training.updates_per_step
+    return GRPOConfig(
+        output_dir=str(run),
+        seed=cell.seed,
+        max_steps=training.steps * updates,
+        num_generations=training.group_size,
+        per_device_train_batch_size=settings["micro_batch"],
+        gradient_accumulation_steps=training.mini_batch // rows,
+        steps_per_generation=training.rollouts_per_step // rows,
+        max_completion_length=training.max_completion_tokens,
+        temperature=training.temperature,
+        top_p=1.0,
+        top_k=0,
+        loss_type="dapo",
+        beta=0.0,
+        epsilon=training.clip_low,
+        epsilon_high=training.clip_high,
+        delta=training.dual_clip,
+        learning_rate=training.learning_rate,
+        lr_scheduler_type="constant",
+        warmup_steps=0,
+        optim="adamw_torch",
+        weight_decay=training.weight_decay,
+        adam_beta1=training.adam_betas[0],
+        adam_beta2=training.adam_betas[1],
+        max_grad_norm=training.gradient_clip,
+        bf16=training.precision == "bfloat16",
+        gradient_checkpointing=training.gradient_checkpointing,
+        use_cpu=not torch.cuda.is_available(),
+        save_strategy="steps",
+        save_steps=training.checkpoint_every * updates,
+        save_total_limit=2,
+        logging_steps=updates,
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+
+def training_set(problems: Path, tokenizer: Any, training: Training) -> Dataset:
+    """The prompts of at most `max_prompt_tokens`, as TRL reads them.
+
+    Raises:
+        DataError: where fewer prompts are left than a step needs.
+    """
+    rows = [
+        {"prompt": chat_messages(p["problem"]), "answer": p["answer"], "problem_id": p["id"]}
+        for p in read_problems(problems)
+    ]
+    prompts = [row["prompt"] for row in rows]
+    lengths = map(len, tokenizer.apply_chat_template(prompts, add_generation_prompt=True)["input_ids"])
+    kept = [r for r, n in zip(rows, lengths, strict=True) if n <= training.max_prompt_tokens]
+    print(f"{len(kept)} of {len(rows)} prompts have at most {training.max_prompt_tokens} tokens")
+    needed = training.rollouts_per_step // training.group_size
+    if len(kept) < needed:
+        raise DataError(
+            f"{problems}: {len(kept)} prompts of at most {training.max_prompt_tokens} tokens, and a step needs "
+            f"{needed}: give more problems, or raise training.max_prompt_tokens"
+        )
+    return Dataset.from_list(kept)
+
+
+def boxed_answer_reward(completions: list, answer: list[str], **_: Any) -> list[float]:
+    """+1 where the last box equals the answer, else -1 (paper, section "Verifiers")."""
+    return [
+        training_reward(completion[0]["content"], gold)
+        for completion, gold in zip(completions, answer, strict=True)
+    ]
+
+
+def replay_method(cell: Cell, training: Training) -> ReplayMethod:
+    """How the cell's batches are composed."""
+    if cell.composition == "none":
+        return ReplayMethod("none")
+    return ReplayMethod(cell.composition, cell.unit, cell.replay_ratio, training.replay_warmup)
+
+
+def make_sampler(cell: Cell, eps: float) -> Sampler | None:
+    """The draw of the cell's priority; None for plain GRPO."""
+    if cell.priority is None:
+        return None
+    seed = _purpose_seed(cell.seed, "draw")
+    if cell.priority == "uniform":
+        return UniformSampler(seed)
+    if cell.priority == "sigma_g":
+        return GroupStdSampler(cell.alpha, eps, seed)
+    return AdvantageSampler(cell.alpha, eps, seed)
+
+
+def _purpose_seed(seed: int, purpose: str) -> int:
+    """Independent generators for independent purposes, all from the cell's seed."""
+    sequence = np.random.SeedSequence([seed, *purpose.encode()])
+    return int(sequence.generate_state(1)[0])
+
+
+def _show_live(live: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / "metrics.jsonl"
+    link.unlink(missing_ok=True)
+    link.symlink_to(os.path.relpath(live, folder))
+
+
+def _publish(
+    trainer: ReplayGRPOTrainer, records: TrainingRecords, cell: Cell, output: Path
+) -> None:
+    beside = output / "model.tmp"
+    shutil.rmtree(beside, ignore_errors=True)
+    trainer.save_model(str(beside))
+    records.publish(output / "train", cell.unit, cell.priority)
+    shutil.rmtree(output / "model", ignore_errors=True)
+    os.replace(beside, output / "model")
+

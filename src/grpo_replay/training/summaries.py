@@ -1,0 +1,121 @@
+"""Rows of the training records, from the rollouts of a step (names are explained in config/README.md)."""
+
+import math
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from grpo_replay.replay.mixing import Batch
+from grpo_replay.replay.rollout import Rollout, group_by_query
+
+# TRL's own means over the step's updates that are kept under our names.
+_FROM_TRL = {
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+    "learning_rate": "learning_rate",
+    "entropy": "entropy",
+}
+
+
+def rollout_rows(rollouts: list[Rollout], texts: list[str]) -> list[dict]:
+    """One row for every sampled completion, with its text."""
+    return [
+        {
+            "step": r.birth_step,
+            "rollout_id": r.rollout_id,
+            "group_id": r.group_id,
+            "problem_id": r.problem_id,
+            "text": text,
+            "reward": r.reward,
+            "advantage": r.advantage,
+            "length": len(r.completion_ids),
+            "truncated": r.truncated,
+            "survived": r.group_std > 0,
+        }
+        for r, text in zip(rollouts, texts, strict=True)
+    ]
+
+
+def replay_rows(batch: Batch, step: int) -> list[dict]:
+    """One row for every rollout that a step trains on."""
+    return [
+        {
+            "step": step,
+            "birth_step": r.birth_step,
+            "age": step - r.birth_step,
+            "rollout_id": r.rollout_id,
+            "group_id": r.group_id,
+            "problem_id": r.problem_id,
+            "advantage": r.advantage,
+            "reward": r.reward,
+            "length": len(r.completion_ids),
+            "truncated": r.truncated,
+            "replayed": bool(replayed),
+        }
+        for r, replayed in zip(batch.rows, batch.is_replay, strict=True)
+    ]
+
+
+def step_summary(step: int, state: dict[str, Any], logs: dict[str, float], skipped: int) -> dict:
+    """The record of a finished step; None stands where there is nothing to average."""
+    fresh, batch = state["fresh"], state["batch"]
+    now = time.perf_counter()
+    return {
+        "step": step,
+        **_rewards_and_lengths(fresh),
+        **_groups(fresh),
+        **_replay(batch, step),
+        "buffer/evicted_age": state["evicted"]["age"],
+        "buffer/evicted_capacity": state["evicted"]["capacity"],
+        "updates/skipped": skipped,
+        **{ours: logs.get(theirs) for theirs, ours in _FROM_TRL.items()},
+        "perf/generated_tokens": sum(len(r.completion_ids) for r in fresh),
+        "perf/trained_tokens": sum(len(r.completion_ids) for r in batch.rows),
+        "perf/generation_seconds": state["generation_seconds"],
+        "perf/scoring_seconds": state["scored"] - state["started"] - state["generation_seconds"],
+        "perf/update_seconds": now - state["scored"],
+        "perf/step_seconds": now - state["started"],
+    }
+
+
+def _rewards_and_lengths(fresh: list[Rollout]) -> dict:
+    scored = [r for r in fresh if not math.isnan(r.reward)]
+    correct = [len(r.completion_ids) for r in scored if r.reward > 0]
+    wrong = [len(r.completion_ids) for r in scored if r.reward <= 0]
+    return {
+        "reward/mean": _mean([r.reward for r in scored]),
+        "reward/unscored": len(fresh) - len(scored),
+        "completions/mean_length": _mean([len(r.completion_ids) for r in fresh]),
+        "completions/mean_length_correct": _mean(correct),
+        "completions/mean_length_incorrect": _mean(wrong),
+        "completions/truncated_share": _mean([r.truncated for r in fresh]),
+    }
+
+
+def _groups(fresh: list[Rollout]) -> dict:
+    groups = group_by_query(fresh)
+    same = [group[0].reward for group in groups if group[0].group_std == 0]
+    return {
+        "groups/count": len(groups),
+        "groups/all_correct_percent": 100 * sum(reward > 0 for reward in same) / len(groups),
+        "groups/all_wrong_percent": 100 * sum(reward <= 0 for reward in same) / len(groups),
+        "survivors/rollouts": sum(r.group_std > 0 and not math.isnan(r.reward) for r in fresh),
+    }
+
+
+def _replay(batch: Batch, step: int) -> dict:
+    ages = Counter(step - r.birth_step for r in batch.rows)
+    replayed = [age for age in ages.elements() if age > 0]
+    return {
+        "replay/rows": len(replayed),
+        "replay/trained_rows": len(batch.rows),
+        "replay/age_mean": _mean(replayed),
+        "replay/age_max": max(replayed, default=None),
+        "replay/age_histogram": {str(age): count for age, count in sorted(ages.items())},
+    }
+
+
+def _mean(values: list) -> float | None:
+    return float(np.mean(values)) if values else None

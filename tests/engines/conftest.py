@@ -1,0 +1,45 @@
+"""A tiny random Qwen3 model with its tokenizer, and a benchmark to sample with it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from grpo_replay.clock_arithmetic import make_problems
+from grpo_replay.problems import write_problems
+from grpo_replay.training.base_model import make_network, save_folder, train_tokenizer
+
+torch.set_num_threads(1)  # a model this small gains nothing from more
+
+
+def save_random_model(folder: Path, seed: int) -> Path:
+    """Write a random model; equal but for its weights where the seeds differ."""
+    tokenizer = train_tokenizer([("Start at 7 and go +2", "7+2=9 \\boxed{9}")])
+    sizes = SimpleNamespace(
+        hidden_size=32, layers=2, heads=4, kv_heads=2, intermediate_size=64, seed=seed
+    )
+    save_folder(make_network(sizes, tokenizer), tokenizer, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a random model."""
+    return save_random_model(tmp_path_factory.mktemp("tiny") / "model", seed=0)
+
+
+@pytest.fixture(scope="session")
+def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a model with other weights."""
+    return save_random_model(tmp_path_factory.mktemp("other") / "model", seed=1)
+
+
+@pytest.fixture(scope="session")
+def benchmarks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return two benchmarks of five and three problems, whose prompts differ in length."""
+    folder = tmp_path_factory.mktemp("benchmarks")
+    for name, count in (("five", 5), ("three", 3)):
+        problems = make_problems([3, 9], count, 10, 3, seed=count, split="benchmark")
+        write_problems(folder / f"{name}.jsonl", [dict(problem) for problem in problems])
+    return {name: folder / f"{name}.jsonl" for name in ("five", "three")}

@@ -1,0 +1,328 @@
+"""Sampling with a real, tiny, random model: streams, chunks, interruption, end tokens."""
+
+import dataclasses
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from grpo_replay.errors import DataError, ModelError
+from grpo_replay.evaluation.engines import TransformersEngine, draw_tokens
+from grpo_replay.evaluation.model_folder import open_folder
+from grpo_replay.evaluation.sample import SamplingSettings, plan_chunks, sample_answers
+from grpo_replay.evaluation.sample_files import write_samples
+from grpo_replay.problems import read_problems
+from grpo_replay.prompts import chat_messages
+
+SETTINGS = SamplingSettings(
+    engine="transformers",
+    temperature=0.6,
+    top_p=0.8,
+    top_k=0,
+    samples_per_wave=8,
+    first_wave_seed=42,
+    batch=16,  # two problems a chunk
+    k={"five": 16, "three": 4},
+    max_tokens=12,
+)
+
+
+@pytest.fixture(scope="module")
+def whole(
+    tiny_model: Path, benchmarks: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return the samples of a run that was never interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    sample_answers(tiny_model, benchmarks, SETTINGS, folder / "samples", folder / "work")
+    assert not (folder / "work").exists()
+    return folder / "samples"
+
+
+def assert_same_folder(one: Path, other: Path) -> None:
+    names = sorted(path.name for path in one.iterdir())
+    assert names == sorted(path.name for path in other.iterdir())
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    """Interrupt the real engine at its call number `calls`, from 0."""
+    generate = TransformersEngine.generate
+    left = iter(range(calls))
+
+    def interrupted(self: TransformersEngine, *args: object) -> list:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return generate(self, *args)
+
+    monkeypatch.setattr(TransformersEngine, "generate", interrupted)
+
+
+@pytest.fixture
+def interrupted(
+    tiny_model: Path, benchmarks: dict[str, Path], tmp_path: Path
+) -> Callable[[int], Path]:
+    """Return a function that samples into `tmp_path` up to a chunk and gives the work folder."""
+
+    def run(calls: int) -> Path:
+        work = tmp_path / "work"
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            stop_after(patch, calls)
+            sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
+        return work
+
+    return run
+
+
+# --- what is written -------------------------------------------------------------------------
+
+
+def test_two_waves_with_their_seeds_and_ids(whole: Path, benchmarks: dict[str, Path]) -> None:
+    rows = pq.read_table(whole / "five.parquet").to_pylist()
+    ids = [problem["id"] for problem in read_problems(benchmarks["five"])]
+    assert [(row["problem_id"], row["sample_id"]) for row in rows] == [
+        (problem_id, sample) for problem_id in ids for sample in range(16)
+    ]
+    assert [row["wave_seed"] for row in rows] == 5 * (8 * [42] + 8 * [43])
+    assert {row["benchmark"] for row in rows} == {"five"}
+    assert {row["wave_seed"] for row in pq.read_table(whole / "three.parquet").to_pylist()} == {42}
+    # A random model hardly repeats itself in 12 tokens: an equal text would be an equal stream.
+    assert len({row["text"] for row in rows}) == len(rows)
+
+
+def test_lengths_agree_with_the_finish_reason(whole: Path) -> None:
+    rows = pq.read_table(whole / "five.parquet").to_pylist()
+    assert {row["finish_reason"] for row in rows} <= {"stop", "length"}
+    assert all(row["n_tokens"] == 12 for row in rows if row["finish_reason"] == "length")
+    assert all(1 <= row["n_tokens"] <= 12 for row in rows)
+
+
+def test_manifest_tells_how_the_samples_were_made(whole: Path) -> None:
+    manifest = json.loads((whole / "manifest.json").read_text())
+    assert manifest["engine"] == "transformers"
+    assert manifest["dtype"] == ("bfloat16" if torch.cuda.is_available() else "float32")
+    assert manifest["wave_seeds"] == [42, 43]
+    assert manifest["settings"] == dataclasses.asdict(SETTINGS)
+    assert manifest["files"]["five"]["equal_texts"] == 0
+    assert set(manifest["prompts_sha256"]) == {"five", "three"}
+
+
+def test_a_second_run_gives_the_same_bytes(
+    tiny_model: Path, benchmarks: dict[str, Path], whole: Path, tmp_path: Path
+) -> None:
+    sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", tmp_path / "work")
+    assert_same_folder(whole, tmp_path / "samples")
+
+
+# --- interruption ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("calls", [1, 4, 6])  # the last one between two benchmarks
+def test_an_interrupted_run_ends_like_a_whole_one(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    whole: Path,
+    tmp_path: Path,
+    interrupted: Callable[[int], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    calls: int,
+) -> None:
+    work = interrupted(calls)
+    chunks = len(plan_chunks({"five": 5, "three": 3}, SETTINGS))
+    stop_after(monkeypatch, chunks - calls)  # not one more: what is done is not drawn again
+    sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
+    assert_same_folder(whole, tmp_path / "samples")
+
+
+def test_a_torn_line_costs_its_chunk_alone(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    whole: Path,
+    tmp_path: Path,
+    interrupted: Callable[[int], Path],
+) -> None:
+    work = interrupted(3)
+    content = (work / "five.jsonl").read_bytes()
+    (work / "five.jsonl").write_bytes(content[:-20])
+    with pytest.warns(UserWarning, match="torn last line dropped"):
+        sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
+    assert_same_folder(whole, tmp_path / "samples")
+
+
+def test_a_killed_process_can_be_continued(
+    tiny_model: Path, benchmarks: dict[str, Path], whole: Path, tmp_path: Path
+) -> None:
+    script = f"""
+import os, signal
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from grpo_replay.evaluation import sample
+from grpo_replay.evaluation.sample_files import WorkFile
+append = WorkFile.append
+def killed(self, samples):
+    append(self, samples)
+    if len(self.rows) >= 32:
+        os.kill(os.getpid(), signal.SIGKILL)
+WorkFile.append = killed
+settings = sample.SamplingSettings(**{dataclasses.asdict(SETTINGS)!r})
+benchmarks = {{name: Path(path) for name, path in { ({k: str(v) for k, v in benchmarks.items()})!r}.items()}}
+sample.sample_answers(Path({str(tiny_model)!r}), benchmarks, settings,
+                      Path({str(tmp_path / "samples")!r}), Path({str(tmp_path / "work")!r}))
+"""  # noqa: E501
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == -9
+    assert not (tmp_path / "samples").exists()
+    assert len((tmp_path / "work" / "five.jsonl").read_text().splitlines()) == 1 + 32
+    sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", tmp_path / "work")
+    assert_same_folder(whole, tmp_path / "samples")
+
+
+def test_another_model_takes_nothing_over(
+    other_model: Path,
+    benchmarks: dict[str, Path],
+    tmp_path: Path,
+    interrupted: Callable[[int], Path],
+) -> None:
+    work = interrupted(3)
+    with pytest.warns(UserWarning, match="made with another model, prompt or setting"):
+        sample_answers(other_model, benchmarks, SETTINGS, tmp_path / "samples", work)
+    sample_answers(other_model, benchmarks, SETTINGS, tmp_path / "fresh", tmp_path / "work2")
+    assert_same_folder(tmp_path / "fresh", tmp_path / "samples")
+
+
+def test_a_damaged_line_is_an_error(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    tmp_path: Path,
+    interrupted: Callable[[int], Path],
+) -> None:
+    work = interrupted(3)
+    lines = (work / "five.jsonl").read_text().splitlines(keepends=True)
+    (work / "five.jsonl").write_text("".join([*lines[:2], "{damaged\n", *lines[3:]]))
+    with pytest.raises(DataError, match="five.jsonl, line 3: not valid JSON.*remove the file"):
+        sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
+
+
+# --- chunks ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [1, 16, 20, 4096])
+def test_chunks_cover_everything_once_and_share_no_seed(batch: int) -> None:
+    settings = dataclasses.replace(SETTINGS, batch=batch, k={"a": 16, "b": 12, "c": 4})
+    chunks = plan_chunks({"a": 500, "b": 30, "c": 33}, settings)
+    keys = [(c.benchmark, p, s) for c in chunks for p in c.problems for s in c.sample_ids]
+    assert len(keys) == len(set(keys)) == 500 * 16 + 30 * 12 + 33 * 4
+    assert all((c.wave_seed == 43) == (c.sample_ids.start == 8) for c in chunks)
+    seeds = [c.seed + i for c in chunks for i in range(len(c.problems) * len(c.sample_ids))]
+    assert len(seeds) == len(set(seeds))
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_a_problem_with_other_than_k_samples_is_named(tmp_path: Path) -> None:
+    rows = [{"problem_id": "p1", "sample_id": sample} for sample in (0, 1, 1, 5)]
+    message = r"problem 'p1': found 4 .* k = 4 .*missing \[2, 3\]; doubled \[1\]; beyond k \[5\]"
+    with pytest.raises(DataError, match=message):
+        write_samples(tmp_path / "a.parquet", "a", ["p1"], 4, rows)
+
+
+# --- the engine ------------------------------------------------------------------------------
+
+
+def test_greedy_decoding_equals_generate(tiny_model: Path, benchmarks: dict[str, Path]) -> None:
+    """Left padding, positions and cache are right: with top-k 1 it does what transformers does."""
+    folder = open_folder(tiny_model)
+    prompts = folder.render(chat_messages(p["problem"]) for p in read_problems(benchmarks["five"]))
+    assert len(set(map(len, prompts))) > 1
+    engine = TransformersEngine(dataclasses.replace(SETTINGS, top_k=1, max_tokens=24), folder)
+    answers = engine.generate(prompts, 2, seed=0)
+    model = AutoModelForCausalLM.from_pretrained(tiny_model)
+    for number, prompt in enumerate(prompts):
+        ids = torch.tensor([prompt])
+        expected = model.generate(ids, do_sample=False, max_new_tokens=24)[0, len(prompt) :]
+        for answer in answers[2 * number : 2 * number + 2]:
+            assert answer.token_ids == expected.tolist()
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 0.8), (5, 0.8), (5, 1.0), (0, 1.0), (0, 0.99)])
+@pytest.mark.parametrize("spread", [0.1, 4.0])  # a nucleus of nearly all tokens, and of a few
+def test_draws_follow_the_filtered_distribution(top_k: int, top_p: float, spread: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = spread * torch.randn(1, 300, generator=generator)
+    warpers = LogitsProcessorList([TemperatureLogitsWarper(0.6)])
+    if top_k:
+        warpers.append(TopKLogitsWarper(top_k))
+    warpers.append(TopPLogitsWarper(top_p))
+    expected = warpers(None, logits).softmax(-1)[0]
+    rows = 40_000
+    drawn = draw_tokens(logits.expand(rows, -1), 0.6, top_k, top_p, generator)
+    found = drawn.bincount(minlength=300) / rows
+    assert not found[expected == 0].any()
+    # Six standard errors of each frequency: a false alarm once in a million runs.
+    error = (expected * (1 - expected) / rows).sqrt()
+    assert ((found - expected).abs() <= 6 * error + 1 / rows).all()
+
+
+def test_an_end_token_of_the_generation_config_alone_stops(
+    tiny_model: Path, benchmarks: dict[str, Path], tmp_path: Path
+) -> None:
+    model = shutil.copytree(tiny_model, tmp_path / "model")
+    path = model / "generation_config.json"
+    more = list(range(100, 200))  # a random model meets one of them soon
+    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": more}))
+    ends = open_folder(model).end_ids
+    turn_end = open_folder(tiny_model).end_ids
+    assert ends == sorted({*turn_end, *more})  # the other sources still count
+    sample_answers(model, benchmarks, SETTINGS, tmp_path / "samples", tmp_path / "work")
+    rows = pq.read_table(tmp_path / "samples" / "five.parquet").to_pylist()
+    stopped = [row for row in rows if row["finish_reason"] == "stop"]
+    assert len(stopped) > len(rows) / 2
+    assert min(row["n_tokens"] for row in stopped) < 6
+
+
+def test_a_diverged_model_is_named(tiny_model: Path, tmp_path: Path) -> None:
+    folder = open_folder(tiny_model)
+    engine = TransformersEngine(SETTINGS, folder)
+    with torch.no_grad():
+        engine.model.model.norm.weight.fill_(float("nan"))
+    with pytest.raises(ModelError, match="not finite.*diverged"):
+        engine.generate([[5, 6, 7]], 2, seed=0)
+
+
+# --- models and engines that are not there ---------------------------------------------------
+
+
+def test_unusable_models_are_refused_before_sampling(
+    tiny_model: Path, benchmarks: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match="no model there"):
+        sample_answers(tmp_path / "none", benchmarks, SETTINGS, tmp_path / "s", tmp_path / "w")
+    long = dataclasses.replace(SETTINGS, max_tokens=1000)
+    with pytest.raises(ModelError, match="more than the model's 1024 positions; lower"):
+        sample_answers(tiny_model, benchmarks, long, tmp_path / "s", tmp_path / "w")
+    bare = shutil.copytree(tiny_model, tmp_path / "bare")
+    (bare / "chat_template.jinja").unlink()
+    with pytest.raises(ModelError, match="no chat template"):
+        sample_answers(bare, benchmarks, SETTINGS, tmp_path / "s", tmp_path / "w")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("vllm") is not None, reason="vLLM is installed here")
+def test_vllm_that_is_not_installed_is_never_replaced(
+    tiny_model: Path, benchmarks: dict[str, Path], tmp_path: Path
+) -> None:
+    settings = dataclasses.replace(SETTINGS, engine="vllm")
+    with pytest.raises(ModelError, match="evaluation.engine: 'vllm' is not installed"):
+        sample_answers(tiny_model, benchmarks, settings, tmp_path / "s", tmp_path / "w")

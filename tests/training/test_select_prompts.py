@@ -1,0 +1,86 @@
+"""The first pass on a tiny model that answers one problem at random and two always the same."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from grpo_replay.config import FromScratchModel, PromptSelection, WarmStart
+from grpo_replay.errors import DataError
+from grpo_replay.problems import read_problems
+from grpo_replay.training.base_model import make_network, save_folder, train_tokenizer
+from grpo_replay.training.select_prompts import select_prompts
+from grpo_replay.training.warm_start import boxed_solution, warm_start
+
+TINY = FromScratchModel(
+    source="from_scratch",
+    hidden_size=32,
+    layers=2,
+    heads=2,
+    kv_heads=1,
+    intermediate_size=64,
+    updates=1,
+    texts_per_update=1,
+    learning_rate=1e-3,
+    seed=0,
+)
+WARM_START = WarmStart(
+    file="unused.jsonl", steps=120, batch_size=8, learning_rate=1e-2, max_tokens=200, seed=1
+)
+SELECTION = PromptSelection(candidates=3, rollouts=8, max_completion_tokens=24, keep=2, seed=3)
+
+
+def _problem(name: str, question: str, answer: str) -> dict[str, str]:
+    return {"id": name, "problem": question, "answer": answer, "solution": "It is so."}
+
+
+COIN, SURE, WRONG = "toss a coin", "say five", "say seven, please"
+# What the model learns, and, for COIN, learns to be undecided about.
+TAUGHT = [
+    _problem("a", COIN, "1"),
+    _problem("b", COIN, "2"),
+    _problem("c", SURE, "5"),
+    _problem("d", WRONG, "9"),
+]
+PROBLEMS = [_problem("wrong", WRONG, "7"), _problem("coin", COIN, "1"), _problem("sure", SURE, "5")]
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer = train_tokenizer([(p["problem"], boxed_solution(p)) for p in TAUGHT])
+    save_folder(make_network(TINY, tokenizer), tokenizer, folder / "random")
+    warm_start(folder / "random", TAUGHT, WARM_START, folder / "taught")
+    return folder / "taught"
+
+
+def test_only_the_undecided_problem_is_kept(model_folder: Path, tmp_path: Path) -> None:
+    figures = select_prompts(model_folder, PROBLEMS, SELECTION, tmp_path / "kept.jsonl")
+    (kept,) = read_problems(tmp_path / "kept.jsonl")
+    correct = kept.pop("first_pass_correct")
+    assert kept == PROBLEMS[1]
+    assert 0 < correct < SELECTION.rollouts
+    assert (figures["candidates"], figures["mixed"], figures["kept"]) == (3, 1, 1)
+    assert figures["correct"] == pytest.approx((correct + 8) / 24)
+    assert figures["boxed"] == 1.0
+    assert figures["truncated"] == 0.0
+    assert 5 < figures["mean_tokens"] < 24
+
+
+def test_same_seed_same_choice_and_the_global_generator_is_left_alone(
+    model_folder: Path, tmp_path: Path
+) -> None:
+    state = torch.random.get_rng_state()
+    for name in ("one.jsonl", "two.jsonl"):
+        select_prompts(model_folder, PROBLEMS, SELECTION, tmp_path / name)
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_candidates_are_the_shortest_and_none_mixed_is_an_error(
+    model_folder: Path, tmp_path: Path
+) -> None:
+    one = SELECTION.model_copy(update={"candidates": 1})
+    with pytest.raises(DataError, match="none of 1 candidates"):
+        select_prompts(model_folder, PROBLEMS, one, tmp_path / "kept.jsonl")
+    assert list(tmp_path.iterdir()) == []

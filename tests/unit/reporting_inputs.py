@@ -1,0 +1,178 @@
+"""Graded samples and training metrics with known values, as real files, for the reporting tests."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from grpo_replay import grid
+from grpo_replay.config import Study
+from grpo_replay.reporting.scores import collect_scores, score_cell
+
+SEED = 42
+
+
+def small_study(**changes) -> Study:
+    """Two scales, two benchmarks of 4 and 5 problems with k = 2, four methods, four ages at s."""
+    model = {
+        "source": "from_scratch",
+        "hidden_size": 16,
+        "layers": 1,
+        "heads": 2,
+        "kv_heads": 1,
+        "intermediate_size": 32,
+        "updates": 1,
+        "texts_per_update": 1,
+        "learning_rate": 1e-3,
+        "seed": 0,
+    }
+    scale = {
+        "model": model,
+        "micro_batch": 4,
+        "evaluation_max_tokens": 16,
+        "evaluation_batch": 8,
+        "hours_base": 0.1,
+        "hours_train": 0.1,
+        "hours_evaluate": 0.1,
+    }
+    clock = {"source": "clock", "hours": 10, "max_step": 3}
+    block = {"replay_ratio": [0.5], "alpha": [0.5], "seeds": [SEED]}
+    methods = ["grpo", "uniform-pool", "sigma_g-pool", "ours"]
+    content = {
+        "study": "tiny",
+        "title": "Tiny test study",
+        "scales": {"xs": scale, "s": scale},
+        "methods": {
+            "grpo": {"composition": "none"},
+            "uniform-pool": {"composition": "pool", "unit": "query", "priority": "uniform"},
+            "sigma_g-pool": {"composition": "pool", "unit": "query", "priority": "sigma_g"},
+            "ours": {"composition": "anchored", "unit": "rollout", "priority": "abs_advantage"},
+        },
+        "grid": [
+            {"scales": ["xs", "s"], "methods": methods, "tau_max": [10], **block},
+            {"scales": ["s"], "methods": ["ours"], "tau_max": [1, 10, 30, 60], **block},
+        ],
+        "problems": {
+            **clock,
+            "steps": [3],
+            "count": 8,
+            "seed": 1,
+            "wrap_error": 0.5,
+            "random_error": 0.0,
+        },
+        "benchmarks": {
+            "easy": {**clock, "title": "Easy", "steps": 1, "n_problems": 4, "k": 2, "seed": 1},
+            "hard": {**clock, "title": "Hard", "steps": 2, "n_problems": 5, "k": 2, "seed": 2},
+        },
+        "training": {
+            "steps": 20,
+            "rollouts_per_step": 8,
+            "group_size": 4,
+            "mini_batch": 4,
+            "max_prompt_tokens": 8,
+            "max_completion_tokens": 8,
+            "learning_rate": 1e-3,
+            "weight_decay": 0.01,
+            "adam_betas": [0.9, 0.999],
+            "gradient_clip": 1.0,
+            "clip_low": 0.2,
+            "clip_high": 0.28,
+            "dual_clip": 10.0,
+            "advantage_epsilon": 1e-6,
+            "priority_epsilon": 1e-6,
+            "temperature": 1.0,
+            "precision": "float32",
+            "gradient_checkpointing": False,
+            "replay_warmup": 2,
+            "buffer_capacity": 100,
+            "checkpoint_every": 5,
+            "keep_checkpoints": False,
+        },
+        "evaluation": {
+            "engine": "transformers",
+            "temperature": 0.6,
+            "top_p": 0.8,
+            "top_k": 0,
+            "samples_per_wave": 8,
+            "first_wave_seed": 42,
+            "grade_timeout_seconds": 5.0,
+        },
+    }
+    return Study.model_validate(content | changes)
+
+
+def write_grades(path: Path, correct_PK: np.ndarray, lengths_PK: np.ndarray | None = None) -> None:
+    """Write one benchmark's graded samples; the paper's verdict is wrong everywhere."""
+    correct_PK = np.asarray(correct_PK, dtype=bool)
+    n, k = correct_PK.shape
+    lengths_PK = np.full((n, k), 10) if lengths_PK is None else np.asarray(lengths_PK)
+    frame = pd.DataFrame(
+        {
+            "problem_id": np.repeat([f"p{i:03d}" for i in range(n)], k),
+            "sample_id": np.tile(np.arange(k), n),
+            "correct": correct_PK.ravel(),
+            "correct_paper": False,
+            "training_reward": np.where(correct_PK.ravel(), 1.0, -1.0),
+            "extracted": "1",
+            "method": "verify",
+            "timed_out": False,
+            "n_tokens": lengths_PK.ravel(),
+            "finish_reason": np.where(lengths_PK.ravel() >= 16, "length", "stop"),
+        }
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_parquet(path)
+
+
+def write_cell(study: Study, results: Path, cell: grid.Cell, graded: dict[str, np.ndarray]) -> Path:
+    """Write `cell.json` and the grades of a cell, and score it; return its folder."""
+    folder = results / "cells" / cell.cell
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cell.json").write_text(json.dumps(grid.resolve(study, cell)))
+    for name, correct_PK in graded.items():
+        write_grades(folder / "grades" / f"{name}.parquet", correct_PK)
+    paths = {name: folder / "grades" / f"{name}.parquet" for name in graded}
+    score_cell(folder / "cell.json", paths, folder / "scores.json")
+    return folder
+
+
+def write_metrics(folder: Path, records: list[dict]) -> None:
+    """Write the training metrics of a cell as JSON lines."""
+    path = folder / "train" / "metrics.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def random_results(study: Study, results: Path, left_out: tuple[str, ...] = ()) -> None:
+    """Fill a study with plausible random scores and curves, but for the cells left out."""
+    rng = np.random.default_rng(0)
+    for position, cell in enumerate(grid.expand(study).values()):
+        if cell.cell in left_out:
+            continue
+        rate = 0.35 if cell.method == "base" else 0.5 + 0.03 * (position % 8)
+        graded = {
+            name: rng.random((benchmark.n_problems, benchmark.k)) < rate
+            for name, benchmark in study.benchmarks.items()
+        }
+        folder = write_cell(study, results, cell, graded)
+        if cell.trained:
+            write_metrics(folder, _random_metrics(rng, cell, study.training.steps))
+    collect_scores(study, results, results / "scores.parquet")
+
+
+def _random_metrics(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[dict]:
+    records = []
+    for step in range(1, steps + 1):
+        replayed = cell.tau_max is not None and step > 2
+        drift = 1e-4 * (cell.tau_max or 1) ** 0.5
+        records.append(
+            {
+                "step": step,
+                "reward/mean": float(np.tanh(step / steps * 1.5 - 0.5 + rng.normal(0, 0.1))),
+                "completions/mean_length": float(40 + 10 * step / steps + rng.normal(0, 2)),
+                "clip_ratio/fresh": float(6e-4 + rng.normal(0, 5e-5)),
+                "clip_ratio/replay": 2e-3 + drift * step if replayed else None,
+            }
+        )
+    return records

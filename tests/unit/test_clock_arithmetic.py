@@ -1,0 +1,82 @@
+"""The generated problems are right, their solutions err as asked, and the splits stay apart."""
+
+import re
+
+import numpy as np
+import pytest
+
+from grpo_replay.clock_arithmetic import (
+    chance_percent,
+    draw_problem,
+    make_problems,
+    parse_problem,
+    right_answer,
+    worked_solution,
+)
+from grpo_replay.errors import ConfigError
+
+PROBLEM = "Start at 7 and go A+2 B+3 C-3 around a 10-hour clock."
+
+
+def test_problem_text_is_parsed_and_answered() -> None:
+    assert parse_problem(PROBLEM) == (7, [2, 3, -3], 10)
+    assert right_answer(PROBLEM) == "9"
+
+
+def test_problems_have_unique_ids_and_texts_and_the_asked_length() -> None:
+    problems = make_problems([3, 5], count=200, hours=10, max_step=3, seed=0)
+    assert len({problem["id"] for problem in problems}) == 200
+    assert len({problem["problem"] for problem in problems}) == 200
+    assert {len(parse_problem(problem["problem"])[1]) for problem in problems} == {3, 5}
+    assert all(problem["answer"] in set("0123456789") for problem in problems)
+
+
+def test_same_seed_same_problems() -> None:
+    first, second, other = (make_problems(5, 20, 10, 3, seed) for seed in (1, 1, 2))
+    assert first == second
+    assert first != other
+
+
+def test_training_never_meets_a_benchmark_problem() -> None:
+    training = make_problems(3, 1000, 10, 3, seed=0, split="train")
+    benchmark = make_problems(3, 300, 10, 3, seed=0, split="benchmark")
+    assert not {p["problem"] for p in training} & {p["problem"] for p in benchmark}
+
+
+def test_too_many_problems_are_refused() -> None:
+    with pytest.raises(ConfigError, match="count: 100 .* lower count"):
+        make_problems(1, 100, 10, 3, seed=0)
+
+
+def test_solution_without_errors_is_right() -> None:
+    solution = worked_solution(PROBLEM, np.random.default_rng(0), 0.0, 0.0)
+    assert solution == "7 A+2=9 B+3=2 C-3=9 \\boxed{9}"
+
+
+def test_wrap_error_lands_one_hour_short_and_is_carried_on() -> None:
+    solution = worked_solution(PROBLEM, np.random.default_rng(0), 1.0, 0.0)
+    assert solution == "7 A+2=9 B+3=1 C-3=9 \\boxed{9}"
+
+
+def test_error_rates_are_the_asked_ones() -> None:
+    rng = np.random.default_rng(0)
+    lapses = wraps = stays = strays = 0
+    for _ in range(1000):
+        problem = draw_problem([5], 10, 3, "train", rng)
+        solution = worked_solution(problem, rng, wrap_error=0.65, random_error=0.1)
+        hour = solution[0]
+        for move, landed in re.findall(r"([+-]\d)=(\d)", solution):
+            right = int(hour) + int(move)
+            hour = landed
+            if 0 <= right < 10:
+                stays += 1
+                strays += int(landed) != right
+            else:
+                wraps += 1
+                lapses += int(landed) != right % 10
+    assert strays / stays == pytest.approx(0.1 * 0.9, abs=0.02)
+    assert lapses / wraps == pytest.approx(1 - (0.9 * 0.35 + 0.1 * 0.1), abs=0.04)
+
+
+def test_chance_is_one_hour_of_the_clock() -> None:
+    assert chance_percent(10) == 10.0

@@ -1,0 +1,136 @@
+"""Grading of stored samples: verdicts of three verifiers, and refusal of what does not belong."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from grpo_replay.errors import DataError
+from grpo_replay.evaluation.grade import grade_answers
+from grpo_replay.evaluation.sample_files import (
+    file_digest,
+    problems_digest,
+    write_manifest,
+    write_parquet,
+    write_samples,
+)
+from grpo_replay.problems import read_problems, write_problems
+
+PROBLEMS = [
+    {"id": "half", "problem": "What is 1/2?", "answer": "\\frac{1}{2}"},
+    {"id": "two", "problem": "What is 1+1?", "answer": "2"},
+]
+TEXTS = {
+    "half": ["It is \\boxed{0.5}", "It is \\boxed{\\frac{1}{2}}"],
+    "two": ["2", "It is \\boxed{3}"],
+}
+
+
+def sample(problem_id: str, sample_id: int, text: str) -> dict[str, Any]:
+    return {
+        "problem_id": problem_id,
+        "sample_id": sample_id,
+        "wave_seed": 42,
+        "text": text,
+        "n_tokens": 5 + sample_id,
+        "finish_reason": "stop",
+    }
+
+
+@pytest.fixture
+def grade(tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
+    """Return a function that grades the samples in `tmp_path`, where right ones lie beforehand."""
+    write_problems(tmp_path / "math.jsonl", PROBLEMS)
+    samples = tmp_path / "samples" / "math.parquet"
+    rows = [sample(name, i, text) for name in TEXTS for i, text in enumerate(TEXTS[name])]
+    assert write_samples(samples, "math", list(TEXTS), 2, rows) == 0
+    seal(tmp_path)
+
+    def run() -> list[dict[str, Any]]:
+        benchmarks = {"math": tmp_path / "math.jsonl"}
+        grade_answers(samples.parent, benchmarks, {"math": 2}, tmp_path / "grades", 5.0, 1)
+        return pq.read_table(tmp_path / "grades" / "math.parquet").to_pylist()
+
+    return run
+
+
+def seal(folder: Path) -> None:
+    """Write the manifest that belongs to the samples as they are."""
+    manifest = {
+        "problems_sha256": {"math": problems_digest(read_problems(folder / "math.jsonl"))},
+        "files": {"math": {"sha256": file_digest(folder / "samples" / "math.parquet")}},
+    }
+    write_manifest(folder / "samples" / "manifest.json", manifest)
+
+
+def change(path: Path, edit: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    table = pq.read_table(path)
+    write_parquet(path, table.from_pylist(edit(table.to_pylist()), schema=table.schema))
+
+
+def test_three_verifiers_side_by_side(grade: Callable[[], list[dict[str, Any]]]) -> None:
+    rows = grade()
+    assert [(row["problem_id"], row["sample_id"]) for row in rows] == [
+        ("half", 0), ("half", 1), ("two", 0), ("two", 1),
+    ]  # fmt: skip
+    assert [row["correct"] for row in rows] == [True, True, False, False]
+    assert [row["correct_paper"] for row in rows] == [True, True, True, False]  # "2" has no box
+    assert rows[1]["training_reward"] == 1.0
+    assert [row["training_reward"] for row in rows[2:]] == [-1.0, -1.0]
+    assert [row["extracted"] for row in rows] == ["0.5", "\\frac{1}{2}", None, "3"]
+    assert [row["n_tokens"] for row in rows] == [5, 6, 5, 6]
+    assert not any(row["timed_out"] or row["timed_out_paper"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda rows: rows[:-1], r"problem 'two': found 1 samples, expected k = 2.*missing \[1\]"),
+        (lambda rows: rows + rows[:1], r"problem 'half': found 3 samples.*doubled \[0\]"),
+        (
+            lambda rows: [*rows[:-1], {**rows[-1], "problem_id": "three"}],
+            "row 3: unknown problem id 'three'",
+        ),
+        (lambda rows: [*rows[:-1], {**rows[-1], "text": "other"}], "not the file that manifest"),
+    ],
+)
+def test_wrong_samples_are_refused(
+    tmp_path: Path,
+    grade: Callable[[], list[dict[str, Any]]],
+    edit: Callable[[list[dict[str, Any]]], list[dict[str, Any]]],
+    message: str,
+) -> None:
+    path = tmp_path / "samples" / "math.parquet"
+    change(path, edit)
+    with pytest.raises(DataError, match=message) as error:
+        grade()
+    assert str(path) in str(error.value)
+    assert "sample again" in str(error.value)
+    assert not (tmp_path / "grades").exists()
+
+
+def test_missing_and_empty_files_are_refused(
+    tmp_path: Path, grade: Callable[[], list[dict[str, Any]]]
+) -> None:
+    path = tmp_path / "samples" / "math.parquet"
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match="empty or cut off"):
+        grade()
+    path.unlink()
+    with pytest.raises(DataError, match="not sampled"):
+        grade()
+    (tmp_path / "samples" / "manifest.json").unlink()
+    with pytest.raises(DataError, match="manifest.json: missing"):
+        grade()
+
+
+def test_a_corrected_gold_regrades_and_another_text_does_not(
+    tmp_path: Path, grade: Callable[[], list[dict[str, Any]]]
+) -> None:
+    write_problems(tmp_path / "math.jsonl", [PROBLEMS[0], {**PROBLEMS[1], "answer": "3"}])
+    assert [row["correct"] for row in grade()] == [True, True, False, True]
+    write_problems(tmp_path / "math.jsonl", [PROBLEMS[0], {**PROBLEMS[1], "problem": "1+2?"}])
+    with pytest.raises(DataError, match="sampled from other texts"):
+        grade()

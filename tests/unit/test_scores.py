@@ -1,0 +1,119 @@
+"""Scores of hand-made graded samples, and which cells a study's scores take in."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from reporting_inputs import small_study, write_cell, write_grades
+
+from grpo_replay import grid
+from grpo_replay.errors import DataError
+from grpo_replay.reporting.scores import SCHEMA, collect_scores, config_hash, score_cell
+
+# 4 problems x 2 samples: 5 of 8 correct, 3 of 4 problems solved at least once.
+EASY = np.array([[1, 1], [1, 0], [0, 0], [1, 1]])
+# 5 problems x 2 samples: nothing correct.
+HARD = np.zeros((5, 2))
+LENGTHS = np.array([[4, 6], [8, 16], [16, 12], [2, 4]])
+
+
+@pytest.fixture
+def scored(tmp_path):
+    study = small_study()
+    cell = grid.expand(study)["s/grpo-seed42"]
+    folder = write_cell(study, tmp_path, cell, {"easy": EASY, "hard": HARD})
+    write_grades(folder / "grades" / "easy.parquet", EASY, LENGTHS)
+    paths = {name: folder / "grades" / f"{name}.parquet" for name in ("easy", "hard")}
+    score_cell(folder / "cell.json", paths, folder / "scores.json")
+    return study, tmp_path, folder, paths
+
+
+def test_score_cell_gives_the_numbers_by_hand(scored):
+    study, _, folder, _ = scored
+    scores = json.loads((folder / "scores.json").read_text())
+    cell = grid.expand(study)["s/grpo-seed42"]
+    assert scores["cell"] == cell.model_dump()
+    assert scores["config_hash"] == config_hash(grid.resolve(study, cell))
+    easy = scores["benchmarks"]["easy"]
+    assert (easy["n_problems"], easy["k"]) == (4, 2)
+    assert easy["avg_at_k"] == pytest.approx(62.5)
+    assert easy["pass_at_k"] == pytest.approx(75.0)
+    assert easy["avg_at_k_low"] < 62.5 < easy["avg_at_k_high"]
+    assert easy["mean_length"] == pytest.approx(68 / 8)
+    assert easy["mean_length_correct"] == pytest.approx((4 + 6 + 8 + 2 + 4) / 5)
+    assert easy["mean_length_incorrect"] == pytest.approx((16 + 16 + 12) / 3)
+    assert easy["truncated_percent"] == pytest.approx(25.0)
+    assert easy["avg_at_k_paper"] == 0.0
+    assert easy["problem_accuracy"] == [100.0, 50.0, 0.0, 100.0]
+    assert easy["problem_length"] == [5.0, 12.0, 14.0, 3.0]
+
+
+def test_a_benchmark_without_correct_answers_has_null_length_and_an_interval(scored):
+    hard = json.loads((scored[2] / "scores.json").read_text())["benchmarks"]["hard"]
+    assert hard["avg_at_k"] == 0.0
+    assert hard["mean_length_correct"] is None
+    assert hard["avg_at_k_low"] == pytest.approx(0.0, abs=1e-9)
+    assert 10 < hard["avg_at_k_high"] < 60  # Wilson for 0 of 5
+
+
+def test_row_order_of_the_grades_does_not_matter(scored):
+    _, _, folder, paths = scored
+    before = (folder / "scores.json").read_text()
+    pd.read_parquet(paths["easy"]).sample(frac=1, random_state=1).to_parquet(paths["easy"])
+    score_cell(folder / "cell.json", paths, folder / "scores.json")
+    assert (folder / "scores.json").read_text() == before
+
+
+def test_bad_grades_are_refused_by_name(scored):
+    _, _, folder, paths = scored
+    whole = pd.read_parquet(paths["easy"])
+    for broken, message in (
+        (whole.iloc[:-1], "'p003' has 1 samples, not k = 2"),
+        (pd.concat([whole, whole.iloc[:1]]), "sample 0 of problem 'p000' is there twice"),
+        (whole.iloc[:0], "no graded samples"),
+    ):
+        broken.to_parquet(paths["easy"])
+        with pytest.raises(DataError, match="easy.parquet.*" + message):
+            score_cell(folder / "cell.json", paths, folder / "scores.json")
+    with pytest.raises(DataError, match="no grades for hard"):
+        score_cell(folder / "cell.json", {"easy": paths["easy"]}, folder / "scores.json")
+
+
+def test_collect_has_one_row_a_cell_and_benchmark(scored, capsys):
+    study, results, _, _ = scored
+    base = grid.expand(study)["xs/base"]
+    write_cell(study, results, base, {"easy": EASY, "hard": HARD})
+    collect_scores(study, results, results / "scores.parquet")
+    frame = pd.read_parquet(results / "scores.parquet")
+    assert frame.columns.tolist() == SCHEMA.names
+    assert frame[["cell", "benchmark"]].to_numpy().tolist() == [
+        ["xs/base", "easy"],
+        ["xs/base", "hard"],
+        ["s/grpo-seed42", "easy"],
+        ["s/grpo-seed42", "hard"],
+    ]
+    assert frame["avg_at_k"].tolist() == pytest.approx([62.5, 0, 62.5, 0])
+    assert frame.loc[0, "method"] == "base" and pd.isna(frame.loc[0, "seed"])
+    assert frame["problem_accuracy"][0].tolist() == [100.0, 50.0, 0.0, 100.0]
+    warnings = capsys.readouterr().err
+    assert "s/ours-tau10-r0.5-a0.5-seed42 is left out of the scores: not finished" in warnings
+
+
+def test_stale_scores_are_left_out(scored, capsys):
+    _, results, _, _ = scored
+    changed = small_study()
+    training = changed.training.model_copy(update={"learning_rate": 5e-3})
+    changed = changed.model_copy(update={"training": training})
+    collect_scores(changed, results, results / "scores.parquet")
+    assert pd.read_parquet(results / "scores.parquet").empty
+    assert "s/grpo-seed42" in capsys.readouterr().err.split("another configuration")[0]
+
+
+def test_scores_of_another_problem_count_are_left_out(scored, capsys):
+    study, results, _, _ = scored
+    hard = study.benchmarks["hard"].model_copy(update={"n_problems": 6})
+    changed = study.model_copy(update={"benchmarks": study.benchmarks | {"hard": hard}})
+    collect_scores(changed, results, results / "scores.parquet")
+    assert pd.read_parquet(results / "scores.parquet").empty
+    assert "hard has 5 problems, the study 6" in capsys.readouterr().err

@@ -1,0 +1,248 @@
+"""The main and the age table of hand-made results: numbers, intervals, marks, dashes and notes."""
+
+import contextlib
+import csv
+import io
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from reporting_inputs import small_study, write_cell, write_metrics
+
+from grpo_replay import grid
+from grpo_replay.config import Study
+from grpo_replay.reporting import tables
+from grpo_replay.reporting.formats import Number, number_text, tex
+from grpo_replay.reporting.scores import collect_scores
+from grpo_replay.reporting.summaries import default_settings
+
+OURS = "s/ours-tau{}-r0.5-a0.5-seed42"
+
+
+def fill(study: Study, results, correct_by_cell: dict[str, tuple]) -> None:
+    """Score cells from (number correct of easy's 8, of hard's 10), the first ones in row order."""
+    cells = grid.expand(study)
+    for name, counts in correct_by_cell.items():
+        graded = {}
+        for (benchmark, spec), count in zip(study.benchmarks.items(), counts, strict=True):
+            size = spec.n_problems * spec.k
+            graded[benchmark] = (np.arange(size) < count).reshape(spec.n_problems, spec.k)
+        write_cell(study, results, cells[name], graded)
+    collect_scores(study, results, results / "scores.parquet")
+
+
+def read_csv(path) -> list[dict]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def line_of(rows: list[dict], **labels) -> dict:
+    found = [row for row in rows if all(row[key] == value for key, value in labels.items())]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def main(tmp_path_factory):
+    """The rows of main.csv, the folder of the tables, and what went to stderr."""
+    folder = tmp_path_factory.mktemp("results")
+    finished = {
+        "s/base": (2, 1),
+        "s/grpo-seed42": (5, 4),
+        "s/uniform-pool-tau10-r0.5-seed42": (4, 4),
+        OURS.format(10): (8, 10),
+        OURS.format(1): (0, 0),
+    }
+    fill(small_study(), folder, finished)
+    with contextlib.redirect_stderr(io.StringIO()) as stderr:
+        tables.main_table(small_study(), folder, folder / "tables" / "main")
+    return read_csv(folder / "tables" / "main.csv"), folder / "tables", stderr.getvalue()
+
+
+def test_main_table_numbers_by_hand(main):
+    rows, _, _ = main
+    grpo = line_of(rows, scale="s", method_key="grpo")
+    assert float(grpo["easy_avg"]) == pytest.approx(62.5)  # 5 of 8 samples
+    assert float(grpo["easy_pass"]) == pytest.approx(75)  # 3 of 4 problems
+    assert float(grpo["hard_avg"]) == pytest.approx(40)  # 4 of 10 samples
+    assert float(grpo["hard_pass"]) == pytest.approx(40)  # 2 of 5 problems
+    assert float(grpo["avg"]) == pytest.approx(51.25)
+    assert float(grpo["pass"]) == pytest.approx(57.5)
+    assert float(grpo["avg_low"]) < 51.25 < float(grpo["avg_high"])
+    assert (grpo["avg_n"], grpo["easy_avg_n"], grpo["seeds"]) == ("9", "4", "1")
+    ours = line_of(rows, scale="s", method_key="ours")
+    assert ours["tau_max"] == "10" and float(ours["avg"]) == 100.0
+    assert 50 < float(ours["avg_low"]) < 100  # Wilson: all right is not certainty
+
+
+def test_main_table_order_and_chance_line(main):
+    rows, _, _ = main
+    assert [row["method_key"] for row in rows if row["scale"] == "s"] == [
+        "chance",
+        "base",
+        "grpo",
+        "uniform-pool",
+        "sigma_g-pool",
+        "ours",
+    ]
+    chance = line_of(rows, scale="xs", method_key="chance")
+    assert float(chance["easy_avg"]) == pytest.approx(10)
+    assert float(chance["pass"]) == pytest.approx(19)  # 1 - 0.9^2 for k = 2
+
+
+def test_missing_cells_are_dashes_with_the_command(main):
+    rows, folder, stderr = main
+    sigma = line_of(rows, scale="s", method_key="sigma_g-pool")
+    assert sigma["avg"] == "" and sigma["seeds"] == "0"
+    text = (folder / "main.md").read_text(encoding="utf-8")
+    assert "| s | σ_g (pool) | 0 | – | – | – | – | – | – |" in text
+    assert {sigma[key] for key in sigma if key.startswith(("easy", "hard", "avg", "pass"))} == {""}
+    assert "missing: xs/base, xs/grpo-seed42" in text
+    assert "`snakemake --cores all --config study=tiny`" in text
+    assert "warning: missing: xs/base" in stderr
+
+
+def test_one_seed_makes_no_claim(main):
+    text = (main[1] / "main.md").read_text(encoding="utf-8")
+    assert "Seeds n=1: one training seed" in text
+    assert "| s | GRPO | 1 | 62.5 [" in text
+    assert "Easy avg@2<br>n = 4 × 2" in text
+
+
+def larger_study(seeds: list[int]) -> Study:
+    """One scale, 40 problems a benchmark: enough for a difference to be significant."""
+    content = small_study().model_dump(mode="json")
+    content["scales"] = {"s": content["scales"]["s"]}
+    for benchmark in content["benchmarks"].values():
+        benchmark["n_problems"] = 40
+    for block in content["grid"]:
+        block |= {"scales": ["s"], "seeds": seeds}
+    return Study.model_validate(content)
+
+
+def test_significant_differences_are_marked(tmp_path):
+    study = larger_study([42])
+    finished = {
+        "s/base": (0, 0),
+        "s/grpo-seed42": (40, 40),
+        "s/uniform-pool-tau10-r0.5-seed42": (40, 42),
+        OURS.format(10): (60, 60),
+    }
+    fill(study, tmp_path, finished)
+    tables.main_table(study, tmp_path, tmp_path / "main")
+    rows = read_csv(tmp_path / "main.csv")
+    ours, uniform = (line_of(rows, method_key=m) for m in ("ours", "uniform-pool"))
+    assert float(ours["avg_p_problems"]) < 0.01 and ours["avg_p_seeds"] == ""
+    assert float(uniform["avg_p_problems"]) == 1.0
+    text = (tmp_path / "main.md").read_text(encoding="utf-8")
+    assert "75.0† [" in text and "51.2 [" in text
+    assert line_of(rows, method_key="base")["avg_p_problems"] == ""
+    assert "make it with: `snakemake --cores all --config study=tiny only=" in text
+
+
+def test_several_seeds_give_the_mean_and_an_interval_over_seeds(tmp_path):
+    study = larger_study([1, 2, 3])
+    finished = {"s/base": (0, 0)}
+    for seed, shift in ((1, 0), (2, 2), (3, 4)):
+        finished[f"s/grpo-seed{seed}"] = (20 + shift, 20 + shift)
+        finished[f"s/ours-tau10-r0.5-a0.5-seed{seed}"] = (60 + shift, 61 + 2 * shift)
+    fill(study, tmp_path, finished)
+    tables.main_table(study, tmp_path, tmp_path / "main")
+    grpo = line_of(read_csv(tmp_path / "main.csv"), method_key="grpo")
+    # 25, 27.5, 30 %: mean 27.5, s = 2.5, t(0.975, 2) = 4.303, half width 4.303 * 2.5 / sqrt(3)
+    assert float(grpo["avg"]) == pytest.approx(27.5)
+    assert float(grpo["avg_seeds_low"]) == pytest.approx(27.5 - 6.210, abs=1e-3)
+    assert float(grpo["avg_seeds_high"]) == pytest.approx(27.5 + 6.210, abs=1e-3)
+    assert grpo["seeds"] == "3"
+    text = (tmp_path / "main.md").read_text(encoding="utf-8")
+    assert "27.5 [21.3, 33.7]" in text
+    assert "†‡" in text and "‡ differs from GRPO over the seeds" in text
+    assert "Seeds n=1" not in text
+
+
+def test_age_table_by_hand(tmp_path):
+    study = small_study()
+    fill(
+        study, tmp_path, {"s/grpo-seed42": (5, 4), OURS.format(1): (6, 5), OURS.format(60): (4, 5)}
+    )
+    folder = tmp_path / "cells" / OURS.format(1)
+    steps = [(1, 0.001, None), (2, 0.002, 0.01), (3, 0.003, 0.03)]
+    write_metrics(
+        folder,
+        [{"step": s, "clip_ratio/fresh": f, "clip_ratio/replay": r} for s, f, r in steps],
+    )
+    tables.age_table(study, tmp_path, tmp_path / "age")
+    rows = read_csv(tmp_path / "age.csv")
+    assert [row["tau"] for row in rows] == ["GRPO (no replay)", "1", "10", "30", "60"]
+    assert {row["scale"] for row in rows} == {"s"}
+    first = line_of(rows, tau="1")
+    assert float(first["avg"]) == pytest.approx((75 + 50) / 2)
+    assert float(first["clip_fresh_percent"]) == pytest.approx(0.2)
+    assert float(first["clip_replay_percent"]) == pytest.approx(2.0)  # two steps replayed
+    assert first["clip_replay_percent_n"] == "2"
+    text = (tmp_path / "age.md").read_text(encoding="utf-8")
+    assert "0.200 (n=1) | 2.000 (n=1)" in text
+    assert f"missing: {OURS.format(10)}; make it with" in text
+    assert f"only='{OURS.format(30)}'" in text
+
+
+def test_a_study_without_ours_has_an_empty_age_table(tmp_path):
+    grids = [small_study().grid[0].model_dump() | {"methods": ["grpo"]}]
+    study = small_study(grid=grids)
+    fill(study, tmp_path, {"s/grpo-seed42": (5, 4)})
+    tables.age_table(study, tmp_path, tmp_path / "age")
+    assert read_csv(tmp_path / "age.csv") == []
+    assert "has no cells of the method ours" in (tmp_path / "age.md").read_text(encoding="utf-8")
+
+
+def test_default_settings_prefer_the_papers_age():
+    blocks = [small_study().grid[1].model_dump() | {"methods": ["grpo", "ours"]}]
+    settings = default_settings(small_study(grid=blocks), "s")
+    assert [(s.method, s.tau_max) for s in settings] == [
+        ("base", None),
+        ("grpo", None),
+        ("ours", 10),
+    ]
+    blocks[0]["tau_max"] = [4, 2]
+    assert default_settings(small_study(grid=blocks), "s")[-1].tau_max == 4
+
+
+def test_number_text():
+    assert number_text(None, 1) == "–"
+    assert number_text(Number(float("nan")), 1) == "–"
+    assert number_text(Number(61.24, 57.0, 65.12, marks="†"), 1) == "61.2† [57.0, 65.1]"
+    assert number_text(Number(0.0551, remark="n=1"), 3) == "0.055 (n=1)"
+    both = Number(61.24, 57.0, 65.12, seeds_low=50.0, seeds_high=70.0)
+    assert number_text(both, 1) == "61.2 [50.0, 70.0]"
+
+
+def test_tex_escapes():
+    assert tex("a_b 5 % × 3 σ_g") == r"a\_b 5 \% $\times$ 3 $\sigma_g$"
+    assert tex("run `x --cores only='s'`") == (
+        r"run \texttt{x -{}-cores only=\textquotesingle{}s\textquotesingle{}}"
+    )
+
+
+def test_tables_are_the_same_bytes_again(main):
+    _, folder, _ = main
+    tables.main_table(small_study(), folder.parent, folder / "again")
+    for suffix in ("csv", "md", "tex"):
+        assert (folder / f"again.{suffix}").read_bytes() == (folder / f"main.{suffix}").read_bytes()
+
+
+def test_latex_compiles(main):
+    _, folder, _ = main
+    compiler = shutil.which("pdflatex")
+    if compiler is None:
+        pytest.skip("pdflatex is not installed (Debian: texlive-latex-recommended)")
+    tables.age_table(small_study(), folder.parent, folder / "age")
+    for name in ("main.tex", "age.tex"):
+        command = [compiler, "-interaction=nonstopmode", "-halt-on-error", name]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_base_model_has_no_seeds(main):
+    base = line_of(main[0], scale="s", method_key="base")
+    assert base["seeds"] == "" and float(base["easy_avg"]) == 25.0

@@ -1,0 +1,15 @@
+# All finished cells of the study in one table.
+rule collect_scores:
+    input:
+        scores=score_files(),
+    output:
+        scores=f"{RESULTS}/scores.parquet",
+    params:
+        study=STUDY.model_dump(mode="json"),
+        folder=RESULTS,
+    log:
+        f"{LOGS}/collect_scores.log",
+    conda:
+        "../../envs/report.yaml"
+    script:
+        "../scripts/collect_scores.py"

@@ -1,0 +1,100 @@
+# Everything that the rules look up: the study, its cells, and where things lie. Nothing here runs a job.
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+# Jobs, also those in conda environments, import the package from here.
+SOURCE = str(Path(workflow.basedir, "src"))
+sys.path.insert(0, SOURCE)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
+# Tiny models gain nothing from threads, and jobs side by side lose by them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from grpo_replay import grid, plan
+from grpo_replay.config import load_study
+from grpo_replay.errors import GrpoReplayError
+from grpo_replay.math_answers import GRADER_VERSION
+from grpo_replay.preflight import check_inputs, source_files
+
+try:
+    # A study of this repository by name, or a file of one's own by path.
+    STUDY_FILE = Path(workflow.basedir, "config", "studies", f"{config['study']}.yaml")
+    if config["study"].endswith(".yaml"):
+        STUDY_FILE = Path(config["study"])
+    STUDY = load_study(STUDY_FILE)
+    CELLS = grid.expand(STUDY)
+    CHOSEN = grid.select(CELLS, config["only"] or None)
+    check_inputs(STUDY_FILE, STUDY)
+except GrpoReplayError as error:
+    raise WorkflowError(str(error)) from None
+
+RESULTS = f"{config['results']}/{STUDY.study}"
+LOGS = f"{RESULTS}/logs"
+TRACKING_URI = (
+    os.environ.get("MLFLOW_TRACKING_URI")
+    or config["tracking_uri"]
+    or f"sqlite:///{Path(config['results']).resolve()}/mlflow.db"
+)
+TABLE_FORMATS = ["csv", "md", "tex"]
+FIGURE_FORMATS = ["png", "svg"]
+TABLES = expand(f"{RESULTS}/tables/{{name}}.{{ext}}", name=["main", "age"], ext=TABLE_FORMATS)
+FIGURES = expand(
+    f"{RESULTS}/figures/{{name}}.{{ext}}",
+    name=["accuracy", "tau_max", "training", "clip"],
+    ext=FIGURE_FORMATS,
+)
+
+
+def cell_of(wildcards):
+    """The cell of a job; an id that the study does not have is the user's mistake."""
+    if wildcards.cell not in CELLS:
+        raise WorkflowError(
+            f"{STUDY_FILE}: no cell {wildcards.cell!r}; there are: {', '.join(CELLS)}"
+        )
+    return CELLS[wildcards.cell]
+
+
+def score_files():
+    """What `cells` makes: the scores of the chosen cells."""
+    return expand(f"{RESULTS}/cells/{{cell}}/scores.json", cell=CHOSEN)
+
+
+def start_model(wildcards):
+    """The model that every method of a cell's scale starts from."""
+    return f"{RESULTS}/{grid.start_model(STUDY, cell_of(wildcards).scale)}"
+
+
+def policy(wildcards):
+    """The model that a cell is evaluated with: its own, or the untrained one."""
+    if cell_of(wildcards).trained:
+        return f"{RESULTS}/cells/{wildcards.cell}/model"
+    return start_model(wildcards)
+
+
+def training_problems(wildcards):
+    """The training problems of a cell: those that its scale's first pass chose, or all."""
+    if STUDY.prompt_selection:
+        return f"{RESULTS}/data/{cell_of(wildcards).scale}/selected.jsonl"
+    return f"{RESULTS}/data/problems.jsonl"
+
+
+def benchmark_files():
+    """The problem files of all benchmarks, by name."""
+    return {name: f"{RESULTS}/data/benchmarks/{name}.jsonl" for name in STUDY.benchmarks}
+
+
+def position(wildcards):
+    """Which cell of how many."""
+    return f"{list(CELLS).index(cell_of(wildcards).cell) + 1}/{len(CELLS)}"
+
+
+def opening(cores):
+    """What a run will make, and about how long that takes."""
+    return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores)
+
+
+def closing():
+    """Where everything is."""
+    return plan.closing(STUDY, CELLS, Path(RESULTS), TRACKING_URI)

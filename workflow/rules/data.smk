@@ -1,0 +1,77 @@
+# Problems, benchmarks, and the models that every method starts from.
+rule make_problems:
+    input:
+        source=source_files(STUDY.problems),
+    output:
+        problems=f"{RESULTS}/data/problems.jsonl",
+    params:
+        settings=STUDY.problems.model_dump(mode="json"),
+    log:
+        f"{LOGS}/make_problems.log",
+    conda:
+        "../../envs/report.yaml"
+    script:
+        "../scripts/make_problems.py"
+
+
+rule make_benchmark:
+    input:
+        source=lambda wildcards: source_files(STUDY.benchmarks[wildcards.benchmark]),
+    output:
+        problems=f"{RESULTS}/data/benchmarks/{{benchmark}}.jsonl",
+    params:
+        settings=lambda wildcards: STUDY.benchmarks[wildcards.benchmark].model_dump(mode="json"),
+    log:
+        f"{LOGS}/make_benchmark/{{benchmark}}.log",
+    conda:
+        "../../envs/evaluate.yaml"
+    script:
+        "../scripts/make_benchmark.py"
+
+
+rule make_base_model:
+    output:
+        model=directory(f"{RESULTS}/base_models/{{scale}}"),
+    params:
+        model=lambda wildcards: STUDY.scales[wildcards.scale].model.model_dump(mode="json"),
+        problems=STUDY.problems.model_dump(mode="json"),
+    log:
+        f"{LOGS}/make_base_model/{{scale}}.log",
+    conda:
+        "../../envs/train.yaml"
+    script:
+        "../scripts/make_base_model.py"
+
+
+rule warm_start:
+    input:
+        model=f"{RESULTS}/base_models/{{scale}}",
+        source=source_files(STUDY.warm_start) if STUDY.warm_start else [],
+    output:
+        model=directory(f"{RESULTS}/warm_start/{{scale}}"),
+    params:
+        settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
+    log:
+        f"{LOGS}/warm_start/{{scale}}.log",
+    conda:
+        "../../envs/train.yaml"
+    script:
+        "../scripts/warm_start.py"
+
+
+rule select_prompts:
+    input:
+        model=lambda wildcards: f"{RESULTS}/{grid.start_model(STUDY, wildcards.scale)}",
+        problems=rules.make_problems.output.problems,
+    output:
+        problems=f"{RESULTS}/data/{{scale}}/selected.jsonl",
+    params:
+        settings=(
+            STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}
+        ),
+    log:
+        f"{LOGS}/select_prompts/{{scale}}.log",
+    conda:
+        "../../envs/train.yaml"
+    script:
+        "../scripts/select_prompts.py"

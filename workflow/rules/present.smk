@@ -1,0 +1,91 @@
+# Tables and figures, one rule each, and their copies in MLflow.
+rule main_table:
+    input:
+        scores=rules.collect_scores.output.scores,
+    output:
+        report(
+            multiext(f"{RESULTS}/tables/main", ".csv", ".md", ".tex"),
+            caption="../report/main_table.rst",
+            category="Tables",
+        ),
+    params:
+        study=STUDY.model_dump(mode="json"),
+        folder=RESULTS,
+    log:
+        f"{LOGS}/main_table.log",
+    conda:
+        "../../envs/report.yaml"
+    script:
+        "../scripts/present.py"
+
+
+use rule main_table as age_table with:
+    output:
+        report(
+            multiext(f"{RESULTS}/tables/age", ".csv", ".md", ".tex"),
+            caption="../report/age_table.rst",
+            category="Tables",
+        ),
+    log:
+        f"{LOGS}/age_table.log",
+
+
+use rule main_table as accuracy_figure with:
+    output:
+        report(
+            multiext(f"{RESULTS}/figures/accuracy", ".png", ".svg"),
+            caption="../report/accuracy_figure.rst",
+            category="Figures",
+        ),
+    log:
+        f"{LOGS}/accuracy_figure.log",
+
+
+use rule main_table as tau_max_figure with:
+    output:
+        report(
+            multiext(f"{RESULTS}/figures/tau_max", ".png", ".svg"),
+            caption="../report/tau_max_figure.rst",
+            category="Figures",
+        ),
+    log:
+        f"{LOGS}/tau_max_figure.log",
+
+
+use rule main_table as training_figure with:
+    output:
+        report(
+            multiext(f"{RESULTS}/figures/training", ".png", ".svg"),
+            caption="../report/training_figure.rst",
+            category="Figures",
+        ),
+    log:
+        f"{LOGS}/training_figure.log",
+
+
+use rule main_table as clip_figure with:
+    output:
+        report(
+            multiext(f"{RESULTS}/figures/clip", ".png", ".svg"),
+            caption="../report/clip_figure.rst",
+            category="Figures",
+        ),
+    log:
+        f"{LOGS}/clip_figure.log",
+
+
+rule track_results:
+    input:
+        store=ancient(rules.make_tracking_store.output.store),
+        files=TABLES + FIGURES,
+    output:
+        tracked=f"{RESULTS}/tracked.txt",
+    params:
+        study=STUDY.study,
+        files=TABLES + FIGURES,
+    log:
+        f"{LOGS}/track_results.log",
+    conda:
+        "../../envs/report.yaml"
+    script:
+        "../scripts/track_results.py"

@@ -1,0 +1,22 @@
+"""Train one cell, with its run in MLflow."""
+
+from pathlib import Path
+
+from grpo_replay.console import job
+
+cell, params = snakemake.wildcards.cell, snakemake.params
+with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
+    terminal.say("training")
+    from grpo_replay.tracking import training_run
+    from grpo_replay.training.run_training import train_policy
+
+    steps = params.settings["training"]["steps"]
+    with training_run(Path(snakemake.input.store), params.settings) as run:
+        train_policy(
+            params.settings,
+            Path(snakemake.input.model),
+            Path(snakemake.input.problems),
+            Path(params.folder),
+            Path(params.checkpoints),
+            report=lambda record: (run.step(record), terminal.step(record, steps, 10)),
+        )

@@ -1,0 +1,17 @@
+"""Supervised steps in the boxed format: the model that every method of a scale starts from."""
+
+from pathlib import Path
+
+from grpo_replay.console import job
+
+with job(snakemake.log[0], f"warm start {snakemake.wildcards.scale}") as terminal:
+    from grpo_replay.config import WarmStart
+    from grpo_replay.problems import read_problems
+    from grpo_replay.training.warm_start import warm_start
+
+    terminal.say("started")
+    settings = WarmStart(**snakemake.params.settings)
+    problems = read_problems(snakemake.input.source[0])
+    model, output = Path(snakemake.input.model), Path(snakemake.output.model)
+    figures = warm_start(model, problems, settings, output)
+    terminal.say(", ".join(f"{name} {value:g}" for name, value in figures.items()))
