@@ -1,1 +1,3 @@
-"""Reference implementation of rollout-level, advantage-prioritized experience replay for GRPO (arXiv 2606.04560)."""
+"""Reference implementation of rollout-level, advantage-prioritized experience replay for GRPO
+(arXiv 2606.04560).
+"""

@@ -1,7 +1,8 @@
-"""A study file, strictly typed: unknown keys are refused, and all mistakes are listed at once, with file and key.
+"""A study file, strictly typed: unknown keys are refused, and all mistakes are listed at once, with
+file and key.
 
-One study is one complete file (config/studies/*.yaml); config/README.md explains every key. Importing this module
-must stay cheap: Snakemake reads it before every run.
+One study is one complete file (config/studies/*.yaml); config/README.md explains every key.
+Importing this module must stay cheap: Snakemake reads it before every run.
 """
 
 import difflib
@@ -32,11 +33,13 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-# --- problems and benchmarks -------------------------------------------------------------------------------------
+# --- problems and benchmarks ---
 
 
 class ClockProblems(Strict):
-    """Generated clock arithmetic (the nano study); the error rates shape the base model's worked solutions."""
+    """Generated clock arithmetic (the nano study); the error rates shape the base model's worked
+    solutions.
+    """
 
     source: Literal["clock"]
     hours: Annotated[int, Field(ge=2, le=10)]
@@ -49,7 +52,9 @@ class ClockProblems(Strict):
 
 
 class FileProblems(Strict):
-    """Problems from a JSON Lines file (fields id, problem, answer, optionally solution) under `GRPO_REPLAY_DATA`."""
+    """Problems from a JSON Lines file (fields id, problem, answer, optionally solution) under
+    `GRPO_REPLAY_DATA`.
+    """
 
     source: Literal["file"]
     file: str
@@ -76,7 +81,9 @@ class ClockBenchmark(Strict):
 
 
 class FileBenchmark(Strict):
-    """A benchmark file under `GRPO_REPLAY_DATA`; `n_problems` is checked on loading, `limit` keeps the first ones."""
+    """A benchmark file under `GRPO_REPLAY_DATA`; `n_problems` is checked on loading, `limit`
+    keeps the first ones.
+    """
 
     source: Literal["file"]
     title: str
@@ -96,7 +103,9 @@ Benchmark = Annotated[ClockBenchmark | FileBenchmark, Field(discriminator="sourc
 
 
 class PromptSelection(Strict):
-    """A first pass of the start model over candidate problems, keeping those whose group of rollouts is mixed."""
+    """A first pass of the start model over candidate problems, keeping those whose group of
+    rollouts is mixed.
+    """
 
     candidates: PositiveInt
     rollouts: PositiveInt
@@ -105,7 +114,7 @@ class PromptSelection(Strict):
     seed: int
 
 
-# --- models ------------------------------------------------------------------------------------------------------
+# --- models ---
 
 
 class FromScratchModel(Strict):
@@ -124,7 +133,9 @@ class FromScratchModel(Strict):
 
 
 class PretrainedModel(Strict):
-    """A model from the Hub by pinned revision, or the folder of its name under `GRPO_REPLAY_MODELS`."""
+    """A model from the Hub by pinned revision, or the folder of its name under
+    `GRPO_REPLAY_MODELS`.
+    """
 
     source: Literal["pretrained"]
     name: str
@@ -135,7 +146,9 @@ Model = Annotated[FromScratchModel | PretrainedModel, Field(discriminator="sourc
 
 
 class WarmStart(Strict):
-    """A few supervised steps in the boxed format; every method, and the base row, start from its result."""
+    """A few supervised steps in the boxed format; every method, and the base row, start from its
+    result.
+    """
 
     file: str
     steps: PositiveInt
@@ -158,7 +171,7 @@ class Scale(Strict):
     gpus: NonNegativeInt = 0
 
 
-# --- methods and grid --------------------------------------------------------------------------------------------
+# --- methods and grid ---
 
 Priority = Literal["uniform", "sigma_g", "abs_advantage"]
 Unit = Literal["query", "rollout"]
@@ -171,7 +184,9 @@ class NoReplay(Strict):
 
 
 class Replay(Strict):
-    """A point of the paper's design space: how the batch is composed, from what units, by what priority."""
+    """A point of the paper's design space: how the batch is composed, from what units, by what
+    priority.
+    """
 
     composition: Literal["pool", "anchored"]
     unit: Unit
@@ -190,7 +205,9 @@ Method = Annotated[NoReplay | Replay, Field(discriminator="composition")]
 
 
 class GridBlock(Strict):
-    """A block of cells: the product of its axes; blocks may overlap, a shared cell is trained once."""
+    """A block of cells: the product of its axes; blocks may overlap, a shared cell is trained
+    once.
+    """
 
     scales: list[Name] = Field(min_length=1)
     methods: list[Name] = Field(min_length=1)
@@ -200,7 +217,7 @@ class GridBlock(Strict):
     seeds: list[int] = Field(min_length=1)
 
 
-# --- training and evaluation -------------------------------------------------------------------------------------
+# --- training and evaluation ---
 
 
 class Training(Strict):
@@ -331,7 +348,9 @@ def load_study(path: Path | str) -> Study:
     except ValidationError as error:
         raise ConfigError("\n".join(_describe(path, item) for item in error.errors())) from error
     if study.study != path.stem:
-        raise ConfigError(f"{path}: study: {study.study!r} must equal the file's name {path.stem!r}")
+        raise ConfigError(
+            f"{path}: study: {study.study!r} must equal the file's name {path.stem!r}"
+        )
     return study
 
 
@@ -367,4 +386,3 @@ def _sections(base: type[Strict]) -> list[type[Strict]]:
 def _suggestion(name: str, known) -> str:
     close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
-

@@ -1,4 +1,6 @@
-"""What a person sees while a job runs: progress and errors on the terminal, everything else in the job's log file."""
+"""What a person sees while a job runs: progress and errors on the terminal, everything else in
+the job's log file.
+"""
 
 import os
 import sys
@@ -35,7 +37,9 @@ class Terminal:
 
 @contextmanager
 def job(log: Path | str, label: str) -> Iterator[Terminal]:
-    """Send the process's output to a log file, and end with one clear message where the input is at fault."""
+    """Send the process's output to a log file, and end with one clear message where the input is
+    at fault.
+    """
     terminal = Terminal(os.dup(2), label)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     sys.stdout.flush()

@@ -1,4 +1,6 @@
-"""Expand a study into its cells: a pure function, ids built in one place and looked up ever after, never parsed."""
+"""Expand a study into its cells: a pure function, ids built in one place and looked up ever
+after, never parsed.
+"""
 
 from fnmatch import fnmatchcase
 from itertools import product
@@ -8,14 +10,16 @@ from pydantic import BaseModel, ConfigDict
 from grpo_replay.config import NoReplay, Study
 from grpo_replay.errors import ConfigError
 
-# Raise when a change of the training code changes what a cell learns: Snakemake does not see edits of a package.
+# Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
+# of a package.
 ALGORITHM_VERSION = 1
 
 
 class Cell(BaseModel):
     """One trained model, or an untrained one (`method == "base"`), of a study.
 
-    `tau_max`, `replay_ratio` and `alpha` are None where the method does not use them; the uniform priority is alpha 0.
+    `tau_max`, `replay_ratio` and `alpha` are None where the method does not use them; the uniform
+    priority is alpha 0.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,8 +47,12 @@ def number_text(value: float | int) -> str:
 
 
 def expand(study: Study) -> dict[str, Cell]:
-    """All cells of a study by id, base models first, in the order of the study file; shared cells appear once."""
-    bases = (Cell(cell=f"{scale}/base", scale=scale, method="base") for scale in _used_scales(study))
+    """All cells of a study by id, base models first, in the order of the study file; shared cells
+    appear once.
+    """
+    bases = (
+        Cell(cell=f"{scale}/base", scale=scale, method="base") for scale in _used_scales(study)
+    )
     cells = {cell.cell: cell for cell in bases}
     for block in study.grid:
         axes = (
@@ -79,9 +87,7 @@ def _cell(
             seed=seed,
         )
     uniform = spec.priority == "uniform"
-    axes = f"tau{tau_max}-r{number_text(ratio)}" + (
-        "" if uniform else f"-a{number_text(alpha)}"
-    )
+    axes = f"tau{tau_max}-r{number_text(ratio)}" + ("" if uniform else f"-a{number_text(alpha)}")
     return Cell(
         cell=f"{scale}/{method}-{axes}-seed{seed}",
         scale=scale,
@@ -113,12 +119,16 @@ def select(cells: dict[str, Cell], pattern: str | None) -> dict[str, Cell]:
 
 
 def start_model(study: Study, scale: str) -> str:
-    """The folder, below the study's results, of the model that every method of a scale starts from."""
+    """The folder, below the study's results, of the model that every method of a scale starts
+    from.
+    """
     return f"{'warm_start' if study.warm_start else 'base_models'}/{scale}"
 
 
 def resolve(study: Study, cell: Cell) -> dict:
-    """Everything that decides a cell's result, as plain JSON-like values (the content of `cell.json`)."""
+    """Everything that decides a cell's result, as plain JSON-like values (the content of
+    `cell.json`).
+    """
     return {
         "cell": cell.model_dump(),
         "study": study.study,
@@ -129,7 +139,9 @@ def resolve(study: Study, cell: Cell) -> dict:
 
 
 def training_settings(study: Study, cell: Cell) -> dict:
-    """What `train_policy` gets as params: a change of any of these values retrains the cell, of nothing else."""
+    """What `train_policy` gets as params: a change of any of these values retrains the cell, of
+    nothing else.
+    """
     scale = study.scales[cell.scale]
     return {
         "algorithm_version": ALGORITHM_VERSION,

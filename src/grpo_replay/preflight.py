@@ -49,7 +49,8 @@ def check_inputs(study_file: Path, study: Study) -> None:
 
 
 def local_model(model: PretrainedModel) -> Path | None:
-    """The model's folder under `GRPO_REPLAY_MODELS`; None where that is unset and the Hub is to be asked.
+    """The model's folder under `GRPO_REPLAY_MODELS`; None where that is unset and the Hub is to be
+    asked.
 
     Raises:
         ConfigError: where the variable is set and the folder is not there.

@@ -1,8 +1,9 @@
-"""The paper's prompt, the same for every model, in training and in evaluation (paper, section "Training")."""
+"""The paper's prompt, for every model, in training and in evaluation (section "Training")."""
 
 SYSTEM_PROMPT = "You are a helpful assistant."
 USER_PROMPT = (
-    "Problem: {question}\n\nPlease reason step by step, and put your final answer within \\boxed{{}}."
+    "Problem: {question}\n\n"
+    "Please reason step by step, and put your final answer within \\boxed{{}}."
 )
 
 

@@ -10,7 +10,9 @@ PACKAGES = ("torch", "transformers", "trl", "snakemake", "mlflow", "math-verify"
 
 
 def commit() -> str:
-    """The commit of the code, with `+changes` where the working tree differs; `unknown` outside a checkout."""
+    """The commit of the code, with `+changes` where the working tree differs; `unknown` outside a
+    checkout.
+    """
     root = Path(__file__).parents[2]
     head = _git(root, "rev-parse", "HEAD")
     if head is None:

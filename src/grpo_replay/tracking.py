@@ -1,7 +1,7 @@
 """MLflow: a view of the results, the only module that imports it. Losing the store loses no result.
 
-One run a cell: it is opened when the cell trains, logs each step in batches, and gets its evaluation when the cell is
-scored. A store that fails is reported and never stops a job.
+One run a cell: it is opened when the cell trains, logs each step in batches, and gets its
+evaluation when the cell is scored. A store that fails is reported and never stops a job.
 """
 
 import json
@@ -93,7 +93,9 @@ def training_run(store: Path, settings: dict) -> Iterator[Run | NoRun]:
 
 
 def evaluation_metrics(scores: dict) -> dict[str, float]:
-    """A cell's `scores.json` as metrics: per benchmark `eval/<benchmark>/avg_at_<k>` and so on, and their means."""
+    """A cell's `scores.json` as metrics: per benchmark `eval/<benchmark>/avg_at_<k>` and so on,
+    and their means.
+    """
     metrics = {}
     for name, row in scores["benchmarks"].items():
         metrics[f"eval/{name}/avg_at_{row['k']}"] = row["avg_at_k"]

@@ -1,11 +1,12 @@
 """Every figure is drawn from real files: whole, with missing cells, with none, and repeated."""
 
+import json
 import shutil
 from contextlib import contextmanager
 
 import pytest
 from PIL import Image
-from reporting_inputs import random_results, small_study
+from reporting_inputs import random_results, small_study, write_metrics
 
 from grpo_replay import grid
 from grpo_replay.reporting import figures, labels
@@ -105,3 +106,15 @@ def test_missing_metrics_leave_the_other_lines(results, tmp_path):
         figures.training_figure(small_study(), tmp_path / "copy", tmp_path / "training")
     names = [line.get_label() for line in kept[0][0, 1].get_lines()]
     assert "GRPO" not in names and "ours" in names
+
+
+def test_a_run_that_replayed_nothing_is_not_called_missing(tmp_path):
+    study = small_study()
+    random_results(study, tmp_path)
+    for path in tmp_path.glob("cells/*/*/train/metrics.jsonl"):
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        write_metrics(path.parent.parent, [r | {"clip_ratio/replay": None} for r in records])
+    with kept_axes() as kept:
+        figures.clip_figure(study, tmp_path, tmp_path / "clip")
+    replayed = kept[0][0, 1]
+    assert [text.get_text() for text in replayed.texts] == ["no such token was trained on"]

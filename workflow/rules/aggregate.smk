@@ -4,12 +4,11 @@ rule collect_scores:
         scores=score_files(),
     output:
         scores=f"{RESULTS}/scores.parquet",
-    params:
-        study=STUDY.model_dump(mode="json"),
-        folder=RESULTS,
     log:
         f"{LOGS}/collect_scores.log",
     conda:
         "../../envs/report.yaml"
+    params:
+        study=STUDY.model_dump(mode="json"),
     script:
         "../scripts/collect_scores.py"

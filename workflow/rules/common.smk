@@ -8,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 # Jobs, also those in conda environments, import the package from here.
 SOURCE = str(Path(workflow.basedir, "src"))
 sys.path.insert(0, SOURCE)
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
+os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")])))
 # Tiny models gain nothing from threads, and jobs side by side lose by them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -4,12 +4,12 @@ rule make_problems:
         source=source_files(STUDY.problems),
     output:
         problems=f"{RESULTS}/data/problems.jsonl",
-    params:
-        settings=STUDY.problems.model_dump(mode="json"),
     log:
         f"{LOGS}/make_problems.log",
     conda:
         "../../envs/report.yaml"
+    params:
+        settings=STUDY.problems.model_dump(mode="json"),
     script:
         "../scripts/make_problems.py"
 
@@ -19,12 +19,12 @@ rule make_benchmark:
         source=lambda wildcards: source_files(STUDY.benchmarks[wildcards.benchmark]),
     output:
         problems=f"{RESULTS}/data/benchmarks/{{benchmark}}.jsonl",
-    params:
-        settings=lambda wildcards: STUDY.benchmarks[wildcards.benchmark].model_dump(mode="json"),
     log:
         f"{LOGS}/make_benchmark/{{benchmark}}.log",
     conda:
         "../../envs/evaluate.yaml"
+    params:
+        settings=lambda wildcards: STUDY.benchmarks[wildcards.benchmark].model_dump(mode="json"),
     script:
         "../scripts/make_benchmark.py"
 
@@ -32,13 +32,13 @@ rule make_benchmark:
 rule make_base_model:
     output:
         model=directory(f"{RESULTS}/base_models/{{scale}}"),
-    params:
-        model=lambda wildcards: STUDY.scales[wildcards.scale].model.model_dump(mode="json"),
-        problems=STUDY.problems.model_dump(mode="json"),
     log:
         f"{LOGS}/make_base_model/{{scale}}.log",
     conda:
         "../../envs/train.yaml"
+    params:
+        model=lambda wildcards: STUDY.scales[wildcards.scale].model.model_dump(mode="json"),
+        problems=STUDY.problems.model_dump(mode="json"),
     script:
         "../scripts/make_base_model.py"
 
@@ -49,12 +49,12 @@ rule warm_start:
         source=source_files(STUDY.warm_start) if STUDY.warm_start else [],
     output:
         model=directory(f"{RESULTS}/warm_start/{{scale}}"),
-    params:
-        settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
     log:
         f"{LOGS}/warm_start/{{scale}}.log",
     conda:
         "../../envs/train.yaml"
+    params:
+        settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
     script:
         "../scripts/warm_start.py"
 
@@ -65,13 +65,11 @@ rule select_prompts:
         problems=rules.make_problems.output.problems,
     output:
         problems=f"{RESULTS}/data/{{scale}}/selected.jsonl",
-    params:
-        settings=(
-            STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}
-        ),
     log:
         f"{LOGS}/select_prompts/{{scale}}.log",
     conda:
         "../../envs/train.yaml"
+    params:
+        settings=(STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}),
     script:
         "../scripts/select_prompts.py"

@@ -8,13 +8,12 @@ rule main_table:
             caption="../report/main_table.rst",
             category="Tables",
         ),
-    params:
-        study=STUDY.model_dump(mode="json"),
-        folder=RESULTS,
     log:
         f"{LOGS}/main_table.log",
     conda:
         "../../envs/report.yaml"
+    params:
+        study=STUDY.model_dump(mode="json"),
     script:
         "../scripts/present.py"
 
@@ -80,12 +79,11 @@ rule track_results:
         files=TABLES + FIGURES,
     output:
         tracked=f"{RESULTS}/tracked.txt",
-    params:
-        study=STUDY.study,
-        files=TABLES + FIGURES,
     log:
         f"{LOGS}/track_results.log",
     conda:
         "../../envs/report.yaml"
+    params:
+        study=STUDY.study,
     script:
         "../scripts/track_results.py"

@@ -2,14 +2,14 @@
 rule make_tracking_store:
     output:
         store=f"{RESULTS}/tracking.json",
-    params:
-        uri=TRACKING_URI,
-        study=STUDY.study,
-        artifacts=f"{config['results']}/mlflow-artifacts/{STUDY.study}",
     log:
         f"{LOGS}/make_tracking_store.log",
     conda:
         "../../envs/report.yaml"
+    params:
+        uri=TRACKING_URI,
+        study=STUDY.study,
+        artifacts=f"{config['results']}/mlflow-artifacts/{STUDY.study}",
     script:
         "../scripts/make_tracking_store.py"
 
@@ -17,12 +17,12 @@ rule make_tracking_store:
 rule write_cell:
     output:
         cell=f"{RESULTS}/cells/{{cell}}/cell.json",
-    params:
-        resolved=lambda wildcards: grid.resolve(STUDY, cell_of(wildcards)),
     log:
         f"{LOGS}/write_cell/{{cell}}.log",
     conda:
         "../../envs/report.yaml"
+    params:
+        resolved=lambda wildcards: grid.resolve(STUDY, cell_of(wildcards)),
     script:
         "../scripts/write_cell.py"
 
@@ -39,16 +39,15 @@ rule train_policy:
         metrics=f"{RESULTS}/cells/{{cell}}/train/metrics.jsonl",
         replay=f"{RESULTS}/cells/{{cell}}/train/replay.parquet",
         rollouts=f"{RESULTS}/cells/{{cell}}/train/rollouts.parquet",
-    params:
-        settings=lambda wildcards: grid.training_settings(STUDY, cell_of(wildcards)),
-        folder=f"{RESULTS}/cells/{{cell}}",
-        checkpoints=f"{RESULTS}/checkpoints/{{cell}}",
     log:
         f"{LOGS}/train_policy/{{cell}}.log",
+    conda:
+        "../../envs/train.yaml"
     resources:
         gpu=lambda wildcards: STUDY.scales[cell_of(wildcards).scale].gpus,
         position=position,
-    conda:
-        "../../envs/train.yaml"
+    params:
+        settings=lambda wildcards: grid.training_settings(STUDY, cell_of(wildcards)),
+        checkpoints=f"{RESULTS}/checkpoints/{{cell}}",
     script:
         "../scripts/train_policy.py"

@@ -9,10 +9,10 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}"):
     from grpo_replay.evaluation.grade import grade_answers
 
     grade_answers(
-        Path(params.samples),
-        {name: Path(file) for name, file in params.benchmarks.items()},
+        Path(snakemake.input.manifest).parent,
+        {name: Path(snakemake.input[name]) for name in params.k},
         params.k,
-        Path(params.folder),
+        Path(snakemake.output[0]).parent,
         timeout=params.timeout,
         workers=snakemake.threads,
     )

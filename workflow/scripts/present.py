@@ -12,4 +12,4 @@ with job(snakemake.log[0], snakemake.rule):
     makers += (figures.training_figure, figures.clip_figure)
     make = {maker.__name__: maker for maker in makers}[snakemake.rule]
     study = Study.model_validate(snakemake.params.study)
-    make(study, Path(snakemake.params.folder), Path(snakemake.output[0]).with_suffix(""))
+    make(study, Path(snakemake.input.scores).parent, Path(snakemake.output[0]).with_suffix(""))

@@ -11,8 +11,8 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
 
     sample_answers(
         Path(snakemake.input.model),
-        {name: Path(file) for name, file in params.benchmarks.items()},
+        {name: Path(snakemake.input[name]) for name in params.benchmarks},
         SamplingSettings(**params.settings),
-        Path(params.folder),
+        Path(snakemake.output.manifest).parent,
         Path(params.work),
     )

@@ -10,7 +10,7 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
     from grpo_replay.reporting.scores import score_cell
     from grpo_replay.tracking import evaluation_metrics, log_scores
 
-    grades = {name: Path(params.folder, f"{name}.parquet") for name in params.benchmarks}
+    grades = dict(zip(params.benchmarks, map(Path, snakemake.input.grades), strict=True))
     output = Path(snakemake.output.scores)
     score_cell(Path(snakemake.input.cell), grades, output)
     metrics = evaluation_metrics(json.loads(output.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""A first pass of the start model over candidate problems, keeping those it gets right only sometimes."""
+"""A first pass of the start model: keep the problems that it gets right only sometimes."""
 
 from pathlib import Path
 

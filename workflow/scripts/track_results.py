@@ -7,6 +7,6 @@ from grpo_replay.console import job
 with job(snakemake.log[0], "tracking"):
     from grpo_replay.tracking import log_results
 
-    files = [Path(file) for file in snakemake.params.files]
+    files = [Path(file) for file in snakemake.input.files]
     log_results(Path(snakemake.input.store), snakemake.params.study, files)
     Path(snakemake.output[0]).write_text("\n".join(map(str, files)) + "\n", encoding="utf-8")

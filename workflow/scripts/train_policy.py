@@ -16,7 +16,7 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
             params.settings,
             Path(snakemake.input.model),
             Path(snakemake.input.problems),
-            Path(params.folder),
+            Path(snakemake.output.model).parent,
             Path(params.checkpoints),
             report=lambda record: (run.step(record), terminal.step(record, steps, 10)),
         )

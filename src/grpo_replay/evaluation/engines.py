@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, DynamicCache
+from transformers import AutoModelForCausalLM, GenerationConfig
 
 from grpo_replay.errors import ModelError
 from grpo_replay.evaluation.model_folder import ModelFolder
@@ -20,7 +20,6 @@ from grpo_replay.evaluation.model_folder import ModelFolder
 if TYPE_CHECKING:
     from grpo_replay.evaluation.sample import SamplingSettings
 
-CANDIDATES = 64  # tokens that nearly always hold the nucleus of a trained model
 CPU_CACHE_BYTES = 1 << 30  # on a CPU vLLM would otherwise take a share of the machine's memory
 CPU_BATCHED_TOKENS = 4096
 
@@ -90,7 +89,7 @@ def open_engine(settings: "SamplingSettings", folder: ModelFolder, longest_promp
 
 
 class TransformersEngine:
-    """Decodes a chunk as one batch: prompts are read once for n answers, ended rows drop out."""
+    """Decodes a chunk as one batch with `generate`, from one seed."""
 
     def __init__(self, settings: "SamplingSettings", folder: ModelFolder) -> None:
         self.device = torch.device("cuda" if _on_gpu() else "cpu")
@@ -99,34 +98,39 @@ class TransformersEngine:
             folder.path, dtype=_dtype(), local_files_only=True
         )
         self.model.to(self.device).eval()
-        self.settings = settings
         self.path = folder.path
-        self.end_ids = torch.tensor(folder.end_ids, device=self.device)
+        self.end_ids = folder.end_ids
+        # Every setting is given: what is left out would come from the model's own defaults.
+        self.decoding = GenerationConfig(
+            do_sample=True,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            top_k=settings.top_k,
+            repetition_penalty=1.0,
+            max_new_tokens=settings.max_tokens,
+            eos_token_id=folder.end_ids,
+            pad_token_id=folder.end_ids[0],
+        )
 
     @torch.inference_mode()
     def generate(self, prompts: list[list[int]], n: int, seed: int) -> list[Answer]:
-        """Return n answers to each prompt, from one generator for the whole batch."""
-        generator = torch.Generator(self.device).manual_seed(seed)
-        cache = DynamicCache(config=self.model.config)
+        """Return n answers to each prompt, from one random stream for the whole batch."""
         ids_PL, mask_PL = self._left_pad(prompts)
-        logits_PV = self._forward(ids_PL, mask_PL, cache)
-        cache.batch_repeat_interleave(n)
-        logits_BV, mask_BL = (x.repeat_interleave(n, 0) for x in (logits_PV, mask_PL))
-        max_tokens = self.settings.max_tokens
-        drawn_NT = torch.full((len(prompts) * n, max_tokens), -1, device=self.device)
-        rows_B = torch.arange(len(drawn_NT), device=self.device)  # answers that are not ended yet
-        for step in range(max_tokens):
-            ids_B = self._draw(logits_BV, generator)
-            drawn_NT[rows_B, step] = ids_B
-            going = (~torch.isin(ids_B, self.end_ids)).nonzero()[:, 0]
-            if len(going) == 0 or step + 1 == max_tokens:
-                break
-            if len(going) < len(rows_B):
-                cache.batch_select_indices(going)
-                rows_B, ids_B, mask_BL = rows_B[going], ids_B[going], mask_BL[going]
-            mask_BL = torch.cat([mask_BL, mask_BL.new_ones(len(rows_B), 1)], dim=1)
-            logits_BV = self._forward(ids_B[:, None], mask_BL, cache)
-        return self._answers(drawn_NT)
+        torch.manual_seed(seed)
+        try:
+            ids_NL = self.model.generate(
+                input_ids=ids_PL,
+                attention_mask=mask_PL,
+                generation_config=self.decoding,
+                num_return_sequences=n,
+            )
+        except RuntimeError as error:
+            if "probability tensor" not in str(error):
+                raise
+            raise ModelError(
+                f"{self.path}: logits are not finite, the model diverged; train again"
+            ) from error
+        return [self._answer(row) for row in ids_NL[:, ids_PL.shape[1] :].tolist()]
 
     def _left_pad(self, prompts: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         width = max(map(len, prompts))
@@ -135,65 +139,12 @@ class TransformersEngine:
         mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
         return torch.tensor(ids, device=self.device), torch.tensor(mask, device=self.device)
 
-    def _forward(
-        self, ids_BL: torch.Tensor, mask_BL: torch.Tensor, cache: DynamicCache
-    ) -> torch.Tensor:
-        """Return next-token logits [row, vocabulary] in float32; `ids_BL` are the newest tokens."""
-        positions_BL = (mask_BL.cumsum(1) - 1).clamp(min=0)[:, -ids_BL.shape[1] :]
-        output = self.model(
-            input_ids=ids_BL,
-            attention_mask=mask_BL,
-            position_ids=positions_BL,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        return output.logits[:, -1].float()
-
-    def _draw(self, logits_BV: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        if not logits_BV.isfinite().all():
-            raise ModelError(f"{self.path}: logits are not finite, the model diverged; train again")
-        settings = self.settings
-        return draw_tokens(
-            logits_BV, settings.temperature, settings.top_k, settings.top_p, generator
-        )
-
-    def _answers(self, drawn_NT: torch.Tensor) -> list[Answer]:
-        ends = set(self.end_ids.tolist())
-        answers = []
-        for row in drawn_NT.tolist():
-            token_ids = row[: row.index(-1)] if -1 in row else row
-            answers.append(Answer(token_ids, token_ids[-1] in ends))
-        return answers
-
-
-def draw_tokens(
-    logits_BV: torch.Tensor,
-    temperature: float,
-    top_k: int,
-    top_p: float,
-    generator: torch.Generator,
-) -> torch.Tensor:
-    """Draw one token id a row, as temperature, top-k (0: none) and top-p filters in this order do.
-
-    Sorting the vocabulary and a random number for each of its entries cost more than a small model
-    does: the likeliest candidates are sorted alone where they hold the nucleus, and one random
-    number a row is drawn.
-    """
-    probability_BV = (logits_BV / temperature).softmax(-1)
-    vocabulary = probability_BV.shape[-1]
-    likely_BC, ids_BC = probability_BV.topk(min(top_k or CANDIDATES, vocabulary))
-    if not top_k and (likely_BC.sum(-1) < top_p).any():
-        likely_BC, ids_BC = probability_BV.sort(descending=True)
-    likely_BC = likely_BC.double()
-    before_BC = likely_BC.cumsum(-1) - likely_BC
-    nucleus = top_p * likely_BC.sum(-1, keepdim=True) if top_k else top_p
-    reach_BC = likely_BC.masked_fill(before_BC >= nucleus, 0).cumsum(-1)
-    point_B1 = torch.rand(
-        len(reach_BC), 1, generator=generator, dtype=torch.float64, device=reach_BC.device
-    )
-    choice_B1 = torch.searchsorted(reach_BC, point_B1 * reach_BC[:, -1:], right=True)
-    return ids_BC.gather(1, choice_B1)[:, 0]
+    def _answer(self, token_ids: list[int]) -> Answer:
+        """Cut off what `generate` pads after the first end token."""
+        for position, token in enumerate(token_ids):
+            if token in self.end_ids:
+                return Answer(token_ids[: position + 1], True)
+        return Answer(token_ids, False)
 
 
 class VllmEngine:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -46,7 +46,7 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
 
     def ask(self, question: Question, timeout: float) -> Reply:
-        """Return the verdict after at most `timeout` seconds (plus a process start, when needed)."""
+        """Return the verdict in at most `timeout` seconds (plus a process start, if needed)."""
         process = self._running()
         assert process.stdin and process.stdout
         line = json.dumps([question.kind, question.gold, question.answer, timeout])
@@ -78,7 +78,8 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            # A fixed hash seed: sympy's order of terms, and so a verdict, must not vary by process.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
         )
 
     def _running(self) -> subprocess.Popen[str]:
@@ -113,7 +114,7 @@ class _Queue:
     def take(self) -> deque[int]:
         """Return the next batch; empty only when no batch can come back any more."""
         with self._changed:
-            self._changed.wait_for(lambda: self._batches or not self._in_hand)
+            self._changed.wait_for(lambda: self._batches or self._in_hand <= 0)
             if not self._batches:
                 return deque()
             self._in_hand += 1
@@ -130,6 +131,13 @@ class _Queue:
         """Tell the threads that wait that one batch is done."""
         with self._changed:
             self._in_hand -= 1
+            self._changed.notify_all()
+
+    def abandon(self) -> None:
+        """Drop what is left and release every thread that waits."""
+        with self._changed:
+            self._batches.clear()
+            self._in_hand = 0
             self._changed.notify_all()
 
 
@@ -157,11 +165,13 @@ def ask_all(questions: list[Question], workers: int, timeout: float) -> list[Rep
 
     crew = _take(min(workers, len(questions)))
     try:
-        if len(crew) == 1:
-            serve(crew[0])
-        else:
-            with ThreadPoolExecutor(len(crew)) as threads:
-                list(threads.map(serve, crew))
+        with ThreadPoolExecutor(max(1, len(crew))) as threads:
+            try:
+                for served in as_completed([threads.submit(serve, worker) for worker in crew]):
+                    served.result()
+            except BaseException:  # an interrupt, too: nobody shall work off the rest
+                queue.abandon()
+                raise
     except BaseException:
         _close(crew)  # a half-read reply must not answer somebody's next question
         raise

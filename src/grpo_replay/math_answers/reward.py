@@ -62,7 +62,7 @@ def normalise_minerva(answer: str) -> str:
 def _without_decoration(text: str) -> str:
     """Drop units, degree and currency signs, unless that would leave nothing."""
     plain = _TEXT.sub(r"\1", _DECORATION.sub("", text))
-    shorter = _DECORATION.sub("", _TEXT.sub(r"\1", _REMOVED_WORDS.sub("", text)))
+    shorter = _TEXT.sub(r"\1", _DECORATION.sub("", _REMOVED_WORDS.sub("", text)))
     return shorter if shorter.strip(" ^23{}") else plain
 
 

@@ -1,4 +1,5 @@
-"""The store of past rollouts: first in, first out, with a bound on age (Algorithm 1, lines 4 and 5).
+"""The store of past rollouts: first in, first out, with a bound on age (Algorithm 1, lines 4 and
+5).
 
 It stores and evicts; what is drawn is the samplers' business, what is trained on is mixing's.
 """
@@ -54,7 +55,9 @@ class RolloutBuffer:
         self._size_at_birth.update(rollout.group_id for rollout in rollouts)
 
     def evict(self, step: int) -> EvictionCounts:
-        """Remove rollouts with birth step < step - tau_max, then the oldest ones over the capacity."""
+        """Remove rollouts with birth step < step - tau_max, then the oldest ones over the
+        capacity.
+        """
         young = [r for r in self._rollouts if r.birth_step >= step - self.tau_max]
         kept = young[max(len(young) - self.capacity, 0) :]
         counts = EvictionCounts(
@@ -84,7 +87,9 @@ class RolloutBuffer:
         }
 
     def state_dict(self) -> dict:
-        """The content as flat arrays (`arrays`) and JSON-like values (`values`): no pickle is needed to store it."""
+        """The content as flat arrays (`arrays`) and JSON-like values (`values`): no pickle is
+        needed to store it.
+        """
         rows = self._rollouts
         arrays = {
             name: np.array([getattr(row, name) for row in rows], dtype=kind)

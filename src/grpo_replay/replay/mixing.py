@@ -1,8 +1,8 @@
 """Compose the batch of one training step from survivors and stored rollouts (axis "composition").
 
-`none`: the survivors (plain GRPO). `pool`: a batch of (1 + r) B' is drawn from survivors and buffer together.
-`anchored`: every survivor, and a separate draw of r B' from the buffer (Algorithm 1). During the replay warm-up
-every composition is plain GRPO.
+`none`: the survivors (plain GRPO). `pool`: a batch of (1 + r) B' is drawn from survivors and buffer
+together. `anchored`: every survivor, and a separate draw of r B' from the buffer (Algorithm 1).
+During the replay warm-up every composition is plain GRPO.
 """
 
 import math
@@ -17,7 +17,9 @@ from grpo_replay.replay.samplers import Sampler
 
 @dataclass(frozen=True)
 class ReplayMethod:
-    """How a method replays: `composition` none, pool or anchored; `unit` query or rollout; r; warm-up in steps."""
+    """How a method replays: `composition` none, pool or anchored; `unit` query or rollout; r;
+    warm-up in steps.
+    """
 
     composition: str
     unit: str = "rollout"
@@ -27,7 +29,9 @@ class ReplayMethod:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one training step; `is_replay` has shape (rows,): True for rollouts of an earlier step."""
+    """Rows of one training step; `is_replay` has shape (rows,): True for rollouts of an earlier
+    step.
+    """
 
     rows: list[Rollout]
     is_replay: np.ndarray
@@ -56,7 +60,9 @@ def compose(
 
 
 def round_half_up(value: float) -> int:
-    """Round to the nearest integer, halves up: Python's round-half-even would replay nothing for one group."""
+    """Round to the nearest integer, halves up: Python's round-half-even would replay nothing for
+    one group.
+    """
     return math.floor(value + 0.5)
 
 

@@ -1,4 +1,6 @@
-"""One sampled completion with everything that is frozen at its birth (paper, section "Objective")."""
+"""One sampled completion with everything that is frozen at its birth (paper, section
+"Objective").
+"""
 
 from dataclasses import dataclass
 
@@ -9,10 +11,11 @@ import numpy as np
 class Rollout:
     """A completion, and its behaviour policy's view of it.
 
-    `prompt_ids` has shape (prompt tokens,), `completion_ids` and both log-probability arrays (completion tokens,).
-    `behavior_logprobs` come from the training engine at the birth step, `sampler_logprobs` from the sampling engine
-    where it reports them. `group_mean` and `group_std` are mu_g and sigma_g of the birth group, `birth_step` counts
-    training steps from 1, `truncated` says that no end token was reached.
+    `prompt_ids` has shape (prompt tokens,), `completion_ids` and both log-probability arrays
+    (completion tokens,). `behavior_logprobs` come from the training engine at the birth step,
+    `sampler_logprobs` from the sampling engine where it reports them. `group_mean` and `group_std`
+    are mu_g and sigma_g of the birth group, `birth_step` counts training steps from 1, `truncated`
+    says that no end token was reached.
     """
 
     rollout_id: str
@@ -40,7 +43,9 @@ def members(unit: SampledUnit) -> Group:
 
 
 def group_by_query(rollouts: list[Rollout]) -> list[Group]:
-    """Rollouts of equal `group_id` as tuples, groups and rollouts in the order of first appearance."""
+    """Rollouts of equal `group_id` as tuples, groups and rollouts in the order of first
+    appearance.
+    """
     groups: dict[str, list[Rollout]] = {}
     for rollout in rollouts:
         groups.setdefault(rollout.group_id, []).append(rollout)

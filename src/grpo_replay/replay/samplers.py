@@ -1,4 +1,6 @@
-"""Draws without replacement: P(i) = p_i^alpha / sum_j p_j^alpha (Algorithm 1, line 2; axis "priority")."""
+"""Draws without replacement: P(i) = p_i^alpha / sum_j p_j^alpha (Algorithm 1, line 2; axis
+"priority").
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +11,9 @@ from grpo_replay.replay.rollout import Rollout, SampledUnit, members
 
 
 class Sampler:
-    """What all priorities share: the generator, its state, and the draw. A unit is a rollout or a group."""
+    """What all priorities share: the generator, its state, and the draw. A unit is a rollout or a
+    group.
+    """
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -60,7 +64,9 @@ class GroupStdSampler(Sampler):
 
 
 class AdvantageSampler(Sampler):
-    """p = |A| + eps of a rollout: the minority side of a group is drawn more often (Proposition 1)."""
+    """p = |A| + eps of a rollout: the minority side of a group is drawn more often (Proposition
+    1).
+    """
 
     def __init__(self, alpha: float, eps: float, seed: int) -> None:
         super().__init__(seed)

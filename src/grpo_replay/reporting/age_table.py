@@ -25,9 +25,10 @@ from grpo_replay.reporting.training_metrics import CLIP_FRESH, CLIP_REPLAY, read
 
 _CLIP_KEYS = {"clip_fresh_percent": CLIP_FRESH, "clip_replay_percent": CLIP_REPLAY}
 _CLIP_NOTE = (
-    "Clipped: share of the tokens trained on whose ratio lies outside the clip range, in percent; "
-    "mean over the steps of the run (replay: over the steps that replayed). One run is n=1: steps "
-    "of a run are not independent, so there is no interval; several seeds: Student's t over seeds."
+    "Clipped: percent of the trained tokens at which the clip binds (ratio too low with a negative "
+    "advantage, too high with a positive one); mean over the steps that trained such tokens. One "
+    "run is n=1: steps of a run are not independent, so there is no interval; several seeds: "
+    "Student's t over seeds."
 )
 
 

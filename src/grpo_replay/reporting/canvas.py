@@ -16,6 +16,12 @@ from matplotlib.figure import Figure
 from grpo_replay.reporting.files import whole_file
 
 DPI = 150
+EMPTY_TEXT = {
+    "ha": "center",
+    "va": "center",
+    "color": "#555555",
+    "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+}
 _STYLE = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -52,7 +58,10 @@ def panels(
 
 def say_empty(axes: Axes, text: str = "no finished cell") -> None:
     """Say in the middle of a panel why nothing is drawn in it."""
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color="#555555")
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, **EMPTY_TEXT)
+    if not axes.has_data():
+        axes.set_xticks([])
+        axes.set_yticks([])
 
 
 def legend_below(figure: Figure, axes_list: list[Axes], columns: int = 5) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from grpo_replay.config import Study
-from grpo_replay.reporting.canvas import legend_below, panels, say_empty
+from grpo_replay.reporting.canvas import EMPTY_TEXT, legend_below, panels, say_empty
 from grpo_replay.reporting.formats import Number
 from grpo_replay.reporting.labels import (
     BASE,
@@ -91,15 +91,8 @@ def _accuracy_panel(
                 linewidth=1.6,
             )
         else:
-            panel.text(
-                0.5,
-                position,
-                "no finished cell",
-                transform=panel.get_yaxis_transform(),
-                ha="center",
-                va="center",
-                color="#555555",
-            )
+            across = panel.get_yaxis_transform()
+            panel.text(0.5, position, "no finished cell", transform=across, **EMPTY_TEXT)
     panel.set_yticks(range(len(settings)), [figure_text(method_name(s.method)) for s in settings])
     panel.set_ylim(len(settings) - 0.5, -0.5)
 
@@ -143,6 +136,7 @@ def _tau_panel(
     # Evenly spaced positions: 1, 10, 30, 60 lie too unevenly for a linear axis, and none is zero.
     known = [(i, number) for i, number in enumerate(numbers) if number is not None]
     style = method_style(study, OURS)
+    _reference_line(panel, study, scores, scale)
     if known:
         panel.errorbar(
             [i for i, _ in known],
@@ -157,7 +151,6 @@ def _tau_panel(
         )
     else:
         say_empty(panel)
-    _reference_line(panel, study, scores, scale)
     panel.set_title(f"scale {scale}")
     panel.set_xticks(range(len(settings)), [str(setting.tau_max) for setting in settings])
     panel.set_xlim(-0.4, len(settings) - 0.6)
@@ -239,7 +232,8 @@ def _clip_panel(
         label = figure_text(f"τ_max = {setting.tau_max}")
         drawn.append(_draw_curve(panel, curves, age_style(position), label))
     if not any(drawn):
-        say_empty(panel)
+        finished = any(finished_cells(scores, setting) for setting in settings)
+        say_empty(panel, "no such token was trained on" if finished else "no finished cell")
     else:
         panel.set_ylim(0, 1.1 * panel.dataLim.y1 or 1.0)
 
@@ -258,6 +252,7 @@ def _draw_curve(panel: Axes, curves: list[pd.Series], style: Style, label: str) 
     by_step = pd.concat(curves, axis=1)
     mean = by_step.mean(axis=1)
     every = max(len(mean) // 6, 1)
+    panel.xaxis.get_major_locator().set_params(integer=True)
     panel.plot(
         mean.index,
         mean.to_numpy(),

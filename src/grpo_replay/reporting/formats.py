@@ -205,7 +205,7 @@ def to_latex(table: Table) -> str:
     lines = [
         _PREAMBLE,
         "% --- table ---",
-        r"\begin{table}[h]\centering",
+        r"\begin{center}",
         rf"\textbf{{{tex(table.title)}}}\\[1ex]",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{{'l' * len(table.stub)}{'c' * len(table.columns)}}}",
@@ -215,9 +215,10 @@ def to_latex(table: Table) -> str:
         *_tex_body(table),
         r"\bottomrule",
         r"\end{tabular}}",
-        r"\par\medskip\raggedright\footnotesize",
+        r"\end{center}",
+        r"{\raggedright\footnotesize",
         *(rf"{tex(note)}\par" for note in table.notes),
-        r"\end{table}",
+        "}",
         "% --- end of table ---",
         r"\end{document}",
     ]
@@ -255,12 +256,14 @@ def _tex_header(table: Table, groups: list[tuple[str, int]]) -> list[str]:
         for _, width in groups:
             lines.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
             start += width
-    headings = [
-        rf"\shortstack{{{tex(column.heading)}\\{{\scriptsize {tex(column.n) or '~'}}}}}"
-        for column in table.columns
-    ]
+    headings = [_tex_heading(column) for column in table.columns]
     lines.append(" & ".join([*map(tex, table.stub.values()), *headings]) + r" \\")
     return lines
+
+
+def _tex_heading(column: Column) -> str:
+    heading = tex(column.heading)
+    return rf"\shortstack{{{heading}\\{{\scriptsize {tex(column.n)}}}}}" if column.n else heading
 
 
 def _tex_body(table: Table) -> list[str]:
@@ -274,7 +277,7 @@ def _tex_body(table: Table) -> list[str]:
         labels = [tex(_label(row, key)) for key in table.stub]
         labels[0] = "" if first == previous else labels[0]
         numbers = [_tex_number(row.numbers.get(c.key), c.decimals) for c in table.columns]
-        lines.append(" & ".join([*labels, *numbers]) + r" \\")
+        lines.append(" & ".join([*labels, *numbers]) + r" \\[2pt]")
         previous = first
     return lines
 
@@ -284,4 +287,9 @@ def _tex_number(number: Number | None, decimals: int) -> str:
         return tex(DASH)
     value = tex(f"{number.value:.{decimals}f}{number.marks}")
     below = tex(_second_part(number, decimals))
-    return rf"\shortstack{{{value}\\{{\scriptsize {below}}}}}" if below else value
+    if not below:
+        return value
+    # Top-aligned, so that the value stands on the line of the row's labels.
+    return (
+        rf"\begin{{tabular}}[t]{{@{{}}c@{{}}}}{value}\\[-2pt]{{\scriptsize {below}}}\end{{tabular}}"
+    )

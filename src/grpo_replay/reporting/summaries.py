@@ -119,10 +119,12 @@ def mean_number(scores: pd.DataFrame, setting: Setting, metric: Metric) -> Numbe
     values = problem_values(scores, cells, metric)
     strata_P = values.index.get_level_values("benchmark")
     interval = _stratified(tuple(values), tuple(strata_P))
-    means = np.array([benchmark_mean(problem_values(scores, [c], metric)) for c in cells])
     over_problems = Number(
         benchmark_mean(values), *_ends(interval), n=len(values), remark=f"n={len(cells)}"
     )
+    if len(cells) == 1:
+        return over_problems
+    means = np.array([benchmark_mean(problem_values(scores, [c], metric)) for c in cells])
     return with_seeds(over_problems, means, highest=100.0)
 
 
@@ -157,13 +159,13 @@ def _ends(interval: statistics.Interval) -> tuple[float | None, float | None]:
 def problem_values(scores: pd.DataFrame, cells: list[grid.Cell], metric: Metric) -> pd.Series:
     """One value a problem in percent, mean over the cells; the index is (benchmark, problem)."""
     rows = scores[scores["cell"].isin([cell.cell for cell in cells])]
-    parts = []
-    for row in rows.itertuples():
-        accuracy_P = np.asarray(row.problem_accuracy, dtype=float)
-        values_P = 100.0 * (accuracy_P > 0) if metric == "pass_at_k" else accuracy_P
-        index = pd.MultiIndex.from_product([[row.benchmark], row.problem_ids])
-        parts.append(pd.Series(values_P, index=index))
-    values = pd.concat(parts)
+    accuracy_P = np.concatenate([np.asarray(a, dtype=float) for a in rows["problem_accuracy"]])
+    values_P = 100.0 * (accuracy_P > 0) if metric == "pass_at_k" else accuracy_P
+    index = [
+        np.repeat(rows["benchmark"].to_numpy(dtype=object), rows["n_problems"]),
+        np.concatenate([np.asarray(ids, dtype=object) for ids in rows["problem_ids"]]),
+    ]
+    values = pd.Series(values_P, index=pd.MultiIndex.from_arrays(index))
     values.index.names = ["benchmark", "problem"]
     return values.groupby(level=["benchmark", "problem"]).mean()
 

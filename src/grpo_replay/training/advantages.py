@@ -1,6 +1,7 @@
 """Group-relative advantages with the population standard deviation (paper, section "Objective").
 
-TRL uses the sample standard deviation and 1e-4, and gives an unscored completion reward 0; the paper does neither.
+TRL uses the sample standard deviation and 1e-4, and gives an unscored completion reward 0; the
+paper does neither.
 """
 
 import numpy as np
@@ -15,14 +16,16 @@ def group_advantages(
     """A = (r - mu_g) / (sigma_g + eps) for rewards in which each group stands together.
 
     Args:
-        rewards: shape (prompts * group_size,); NaN (or None) marks a completion without a reward, which gets
+        rewards: shape (prompts * group_size,); NaN (or None) marks a completion without a reward,
+            which gets
             advantage 0 and stays out of its group's mean and standard deviation.
         group_size: G, completions a prompt.
         eps: added to sigma_g.
 
     Returns:
-        Advantages, mu_g and sigma_g, each of shape (prompts * group_size,) in float64. A group whose rewards are
-        all equal has sigma_g exactly 0 and advantages 0; so has one without rewards, whose mu_g is NaN.
+        Advantages, mu_g and sigma_g, each of shape (prompts * group_size,) in float64. A group
+        whose rewards are all equal has sigma_g exactly 0 and advantages 0; so has one without
+        rewards, whose mu_g is NaN.
 
     Raises:
         ValueError: where the number of rewards is no multiple of the group size.

@@ -1,7 +1,8 @@
 """Checkpoints that are whole or not there, keyed by everything that decides the run.
 
-They lie outside Snakemake's outputs, which a failed job loses. TRL's part is written by its own code; the replay
-state (buffer, generators, step) is safetensors and JSON, and the marker that makes a checkpoint whole is written last.
+They lie outside Snakemake's outputs, which a failed job loses. TRL's part is written by its own
+code; the replay state (buffer, generators, step) is safetensors and JSON, and the marker that makes
+a checkpoint whole is written last.
 """
 
 import hashlib
@@ -18,7 +19,9 @@ WHOLE_MARKER = "whole.json"
 
 
 def run_key(settings: dict, *files: Path) -> str:
-    """Key of a run: a hash of its settings and of the content of its input files (weights, problems)."""
+    """Key of a run: a hash of its settings and of the content of its input files (weights,
+    problems).
+    """
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for path in sorted(files):
         with path.open("rb") as file:

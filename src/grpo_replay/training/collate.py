@@ -1,7 +1,8 @@
 """Split a step's rows over updates, micro-batches and processes, and pad them into tensors.
 
-TRL's own splitter drops a remainder, and needs a fixed batch; ours splits any number of rows evenly and fills with
-fully masked rows where there are too few, so that all processes run the same number of micro-batches.
+TRL's own splitter drops a remainder, and needs a fixed batch; ours splits any number of rows evenly
+and fills with fully masked rows where there are too few, so that all processes run the same number
+of micro- batches.
 """
 
 from collections.abc import Sequence
@@ -14,19 +15,26 @@ from grpo_replay.replay.rollout import Rollout
 
 
 def split_evenly(order: np.ndarray, updates: int, pieces: int) -> list[list[np.ndarray]]:
-    """Indices for every update (outer) and micro-batch (inner), each as even as possible; some may be empty."""
+    """Indices for every update (outer) and micro-batch (inner), each as even as possible; some
+    may be empty.
+    """
     return [np.array_split(chunk, pieces) for chunk in np.array_split(order, updates)]
 
 
 def collate(
-    rows: Sequence[Rollout], step: int, tokens_in_mini_batch: int, pad_token_id: int, device: torch.device
+    rows: Sequence[Rollout],
+    step: int,
+    tokens_in_mini_batch: int,
+    pad_token_id: int,
+    device: torch.device,
 ) -> dict[str, torch.Tensor]:
     """Pad rollouts into the tensors that TRL's loss reads.
 
     Returns:
-        `prompt_ids`, `prompt_mask` (rows, prompt tokens), padded on the left; `completion_ids`, `completion_mask`,
-        `old_per_token_logps` (rows, completion tokens), padded on the right; `advantages`, `ages` (rows,);
-        `num_items_in_batch` (). Without rows: one row whose completion is fully masked.
+        `prompt_ids`, `prompt_mask` (rows, prompt tokens), padded on the left; `completion_ids`,
+        `completion_mask`, `old_per_token_logps` (rows, completion tokens), padded on the right;
+        `advantages`, `ages` (rows,); `num_items_in_batch` (). Without rows: one row whose
+        completion is fully masked.
     """
     if not rows:
         return _masked_row(pad_token_id, device)

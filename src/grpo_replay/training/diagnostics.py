@@ -1,6 +1,8 @@
-"""What the importance ratios of a step look like, fresh and replayed rollouts apart (paper, Table 2 and Figure 3).
+"""What the importance ratios of a step look like, fresh and replayed rollouts apart (paper, Table 2
+and Figure 3).
 
-Sums are collected micro-batch by micro-batch and process by process, and divided once at the end of the step.
+Sums are collected micro-batch by micro-batch and process by process, and divided once at the end of
+the step.
 """
 
 from collections import Counter
@@ -11,8 +13,8 @@ import torch
 class RatioStatistics:
     """Token sums over the updates of one training step.
 
-    A token counts as clipped where its ratio left [1 - clip_low, 1 + clip_high] on the side where the clip binds for
-    the sign of its advantage.
+    A token counts as clipped where its ratio left [1 - clip_low, 1 + clip_high] on the side where
+    the clip binds for the sign of its advantage.
     """
 
     def __init__(self, clip_low: float, clip_high: float) -> None:
@@ -21,7 +23,9 @@ class RatioStatistics:
         self.sums: Counter[str] = Counter()
 
     def observe(self, inputs: dict[str, torch.Tensor], logprobs_RT: torch.Tensor) -> None:
-        """Add a micro-batch, given the current policy's log-probabilities of its completion tokens."""
+        """Add a micro-batch, given the current policy's log-probabilities of its completion
+        tokens.
+        """
         mask_RT = inputs["completion_mask"].bool()
         log_ratio_RT = (logprobs_RT - inputs["old_per_token_logps"]).double()
         advantage_RT = inputs["advantages"].unsqueeze(1).expand_as(log_ratio_RT)
@@ -72,7 +76,9 @@ class RatioStatistics:
 
 
 def _effective_share(total: Counter[str]) -> float | None:
-    """Effective sample size of the replayed tokens' ratios, (sum w)^2 / sum w^2, as a share of their number."""
+    """Effective sample size of the replayed tokens' ratios, (sum w)^2 / sum w^2, as a share of
+    their number.
+    """
     if not total["replay/tokens"]:
         return None
     size = total["replay/ratio"] ** 2 / total["replay/ratio_squared"]

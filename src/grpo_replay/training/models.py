@@ -1,4 +1,6 @@
-"""The base model of a scale, as a folder of its own: trained from scratch, or a pretrained one, checked."""
+"""The base model of a scale, as a folder of its own: trained from scratch, or a pretrained one,
+checked.
+"""
 
 import os
 import shutil
@@ -8,7 +10,13 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoTokenizer
 
-from grpo_replay.config import ClockProblems, FromScratchModel, Model, PretrainedModel, TrainingProblems
+from grpo_replay.config import (
+    ClockProblems,
+    FromScratchModel,
+    Model,
+    PretrainedModel,
+    TrainingProblems,
+)
 from grpo_replay.errors import ModelError
 from grpo_replay.preflight import MODELS_VARIABLE, local_model
 from grpo_replay.training.base_model import train_base_model
@@ -29,7 +37,9 @@ def make_base_model(model: Model, problems: TrainingProblems, output: Path) -> d
 
 
 def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
-    """Copy a pretrained model, from its local folder or the Hub, beside `output`, check it, and rename."""
+    """Copy a pretrained model, from its local folder or the Hub, beside `output`, check it, and
+    rename.
+    """
     source = local_model(model) or _download(model)
     beside = output.with_name(output.name + ".unfinished")
     shutil.rmtree(beside, ignore_errors=True)
@@ -48,8 +58,9 @@ def _download(model: PretrainedModel) -> Path:
         return Path(snapshot_download(model.name, revision=model.revision, allow_patterns=WANTED))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise ModelError(
-            f"{model.name} at {model.revision} cannot be had from the Hub ({type(error).__name__}): put its folder "
-            f"into some folder and name that in {MODELS_VARIABLE}"
+            f"{model.name} at {model.revision} cannot be had from the Hub "
+            f"({type(error).__name__}): put its folder into some folder and name that in "
+            f"{MODELS_VARIABLE}"
         ) from error
 
 

@@ -1,7 +1,8 @@
-"""What a training run leaves behind, written as it happens: metrics, rows trained on, and the rollouts' text.
+"""What a training run leaves behind, written as it happens: metrics, rows trained on, and the
+rollouts' text.
 
-Each file is JSON Lines with a `step` in every line. A run that resumes cuts them back to the checkpoint's step, so no
-step is there twice; a line torn by a crash goes with them.
+Each file is JSON Lines with a `step` in every line. A run that resumes cuts them back to the
+checkpoint's step, so no step is there twice; a line torn by a crash goes with them.
 """
 
 import json
@@ -43,7 +44,9 @@ def _step(line: str) -> int:
 
 
 class TrainingRecords:
-    """The three logs of a run: `metrics` (a row a step), `replay` (a row a trained row), `rollouts` (their text)."""
+    """The three logs of a run: `metrics` (a row a step), `replay` (a row a trained row),
+    `rollouts` (their text).
+    """
 
     def __init__(self, folder: Path) -> None:
         self.metrics = StepLog(folder / "metrics.jsonl")

@@ -1,7 +1,8 @@
 """Train one cell: the one function behind the rule `train_policy`, for every method and scale.
 
-A run that was stopped continues from its last whole checkpoint. Its live records lie beside the checkpoints, and the
-cell's `train/metrics.jsonl` points at them until the run has ended, so that a failed job loses nothing.
+A run that was stopped continues from its last whole checkpoint. Its live records lie beside the
+checkpoints, and the cell's `train/metrics.jsonl` points at them until the run has ended, so that a
+failed job loses nothing.
 """
 
 import os
@@ -40,9 +41,15 @@ Report = Callable[[dict], None]
 
 
 def train_policy(
-    settings: dict, start_model: Path, problems: Path, output: Path, checkpoints: Path, report: Report
+    settings: dict,
+    start_model: Path,
+    problems: Path,
+    output: Path,
+    checkpoints: Path,
+    report: Report,
 ) -> None:
-    """Train a cell and write `output/model` and `output/train/{metrics.jsonl,replay.parquet,rollouts.parquet}`.
+    """Train a cell and write `output/model` and
+    `output/train/{metrics.jsonl,replay.parquet,rollouts.parquet}`.
 
     Args:
         settings: what `grid.training_settings` returns.
@@ -55,7 +62,9 @@ def train_policy(
     cell, training = Cell(**settings["cell"]), Training(**settings["training"])
     key = run_key(settings, *start_model.glob("*.safetensors"), problems)
     for folder in other_runs(checkpoints, key):
-        print(f"{folder}: checkpoints of another configuration of {cell.cell}, not used", flush=True)
+        print(
+            f"{folder}: checkpoints of another configuration of {cell.cell}, not used", flush=True
+        )
     run = checkpoints / key
     records = TrainingRecords(run / "records")
     trainer = build_trainer(settings, start_model, problems, run, records, report=report)
@@ -79,7 +88,9 @@ def build_trainer(
     records: TrainingRecords,
     **overrides: Any,
 ) -> ReplayGRPOTrainer:
-    """The trainer of a cell, ready for `train()`; `overrides` go to the trainer (tests pass a `rollout_func`)."""
+    """The trainer of a cell, ready for `train()`; `overrides` go to the trainer (tests pass a
+    `rollout_func`).
+    """
     cell, training = Cell(**settings["cell"]), Training(**settings["training"])
     tokenizer = AutoTokenizer.from_pretrained(start_model, local_files_only=True)
     # Master weights are float32; bfloat16 is TRL's autocast.
@@ -160,14 +171,16 @@ def training_set(problems: Path, tokenizer: Any, training: Training) -> Dataset:
         for p in read_problems(problems)
     ]
     prompts = [row["prompt"] for row in rows]
-    lengths = map(len, tokenizer.apply_chat_template(prompts, add_generation_prompt=True)["input_ids"])
+    lengths = map(
+        len, tokenizer.apply_chat_template(prompts, add_generation_prompt=True)["input_ids"]
+    )
     kept = [r for r, n in zip(rows, lengths, strict=True) if n <= training.max_prompt_tokens]
     print(f"{len(kept)} of {len(rows)} prompts have at most {training.max_prompt_tokens} tokens")
     needed = training.rollouts_per_step // training.group_size
     if len(kept) < needed:
         raise DataError(
-            f"{problems}: {len(kept)} prompts of at most {training.max_prompt_tokens} tokens, and a step needs "
-            f"{needed}: give more problems, or raise training.max_prompt_tokens"
+            f"{problems}: {len(kept)} prompts of at most {training.max_prompt_tokens} tokens, and "
+            f"a step needs {needed}: give more problems, or raise training.max_prompt_tokens"
         )
     return Dataset.from_list(kept)
 
@@ -221,4 +234,3 @@ def _publish(
     records.publish(output / "train", cell.unit, cell.priority)
     shutil.rmtree(output / "model", ignore_errors=True)
     os.replace(beside, output / "model")
-

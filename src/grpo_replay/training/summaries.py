@@ -1,4 +1,6 @@
-"""Rows of the training records, from the rollouts of a step (names are explained in config/README.md)."""
+"""Rows of the training records, from the rollouts of a step (names are explained in
+config/README.md).
+"""
 
 import math
 import time

@@ -1,7 +1,8 @@
 """TRL's GRPO trainer with rollout-level replay: one round of Algorithm 1 a training step.
 
-TRL generates, scores and differentiates. This class replaces what happens between: advantages as the paper has them,
-zero-variance groups dropped, the batch composed from survivors and buffer, and split into the step's updates.
+TRL generates, scores and differentiates. This class replaces what happens between: advantages as
+the paper has them, zero-variance groups dropped, the batch composed from survivors and buffer, and
+split into the step's updates.
 """
 
 import time
@@ -39,7 +40,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
         advantage_epsilon: added to sigma_g.
         records: where the main process writes what happened.
         report: called by the main process with each finished step's record.
-        *args, **kwargs: for `trl.GRPOTrainer`. The data set has the columns `prompt`, `answer` and `problem_id`.
+        *args, **kwargs: for `trl.GRPOTrainer`. The data set has the columns `prompt`, `answer`
+            and `problem_id`.
     """
 
     def __init__(
@@ -69,10 +71,12 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     @property
     def training_step_number(self) -> int:
-        """The current step of Algorithm 1, counted from 1 (a step makes several optimizer updates)."""
+        """The current step of Algorithm 1, counted from 1 (a step makes several optimizer
+        updates).
+        """
         return self._step // self.args.steps_per_generation + 1
 
-    # --- one round: generate, score, compose, split ---------------------------------------------------------------
+    # --- one round: generate, score, compose, split ---
 
     def _prepare_inputs(self, generation_batch: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         position = self._step % self.args.steps_per_generation
@@ -151,7 +155,9 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     @torch.no_grad()
     def _behaviour_logprobs(self, output: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Log-probabilities under the birth policy, (rows, tokens); TRL leaves them out where a step is one update."""
+        """Log-probabilities under the birth policy, (rows, tokens); TRL leaves them out where a
+        step is one update.
+        """
         if "old_per_token_logps" in output:
             return output["old_per_token_logps"]
         logprobs, _, _ = self._get_per_token_logps_and_entropies(
@@ -174,7 +180,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
             self._tokens_by_update.append(tokens)
             for piece in pieces[self.accelerator.process_index :: processes]:
                 rows = [batch.rows[i] for i in piece]
-                # TRL divides by num_items_in_batch / updates: make that this mini-batch's own tokens.
+                # TRL divides by num_items_in_batch / updates: make that this mini-batch's own
+                # tokens.
                 tensors.append(
                     collate(
                         rows,
@@ -186,14 +193,16 @@ class ReplayGRPOTrainer(GRPOTrainer):
                 )
         return tensors
 
-    # --- loss and what is seen of it ------------------------------------------------------------------------------
+    # --- loss and what is seen of it ---
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = super()._get_per_token_logps_and_entropies(*args, **kwargs)
         self._last_logprobs = result[0].detach()
         return result
 
-    def _compute_loss(self, model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+    def _compute_loss(
+        self, model: torch.nn.Module, inputs: dict[str, torch.Tensor]
+    ) -> torch.Tensor:
         loss = super()._compute_loss(model, inputs)
         self._ratios.observe(inputs, self._last_logprobs)
         return loss
@@ -203,7 +212,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         update = self.state.global_step % self._updates
         return self._tokens_by_update[update] == 0
 
-    # --- records --------------------------------------------------------------------------------------------------
+    # --- records ---
 
     def _record_rows(self, step: int, fresh: list[Rollout], batch: Batch) -> None:
         if self.accelerator.is_main_process:
@@ -212,7 +221,9 @@ class ReplayGRPOTrainer(GRPOTrainer):
             self.records.replay.append(replay_rows(batch, step))
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Let TRL log, then write the finished step's record (TRL merges its own means into `logs`)."""
+        """Let TRL log, then write the finished step's record (TRL merges its own means into
+        `logs`).
+        """
         super().log(logs, start_time)
         if "loss" not in logs:  # the summary at the end of training
             return
@@ -225,7 +236,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
             self.records.metrics.append([record])
             self.report(record)
 
-    # --- resume ---------------------------------------------------------------------------------------------------
+    # --- resume ---
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         super()._save_checkpoint(model, trial)
@@ -258,7 +269,9 @@ def _carries_signal(rollout: Rollout) -> bool:
 
 
 class _SkipEmptyUpdates(TrainerCallback):
-    """Leave weights and moments alone where an update has nothing to learn from: AdamW moves by momentum alone."""
+    """Leave weights and moments alone where an update has nothing to learn from: AdamW moves by
+    momentum alone.
+    """
 
     def __init__(self, trainer: ReplayGRPOTrainer) -> None:
         self.trainer = trainer

@@ -1,0 +1,44 @@
+# `make run` reproduces the nano study, `make test` runs the tests; each sets up .venv by itself.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+CORES ?= all
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+export OMP_NUM_THREADS ?= 1
+export HF_HUB_DISABLE_TELEMETRY = 1
+export MLFLOW_DISABLE_TELEMETRY = true
+
+.PHONY: run test lint format install ui clean
+
+run: $(INSTALLED)
+	$(BIN)/snakemake --cores $(CORES)
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/snakemake --lint
+
+format: $(INSTALLED)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/snakefmt Snakefile workflow/rules
+
+install: $(INSTALLED)
+
+$(INSTALLED): requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(INSTALLED)
+
+ui: $(INSTALLED)
+	$(BIN)/mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///$(CURDIR)/results/mlflow.db
+
+# Lists what checkpoints of unfinished or edited cells occupy, then removes them.
+clean:
+	-du -sh results/*/checkpoints
+	rm -rf results/*/checkpoints
