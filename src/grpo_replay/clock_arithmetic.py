@@ -110,14 +110,16 @@ def worked_solution(
 ) -> str:
     r"""Return a solution such as `7 A+2=9 B-3=6 \boxed{6}`, with mistakes that are carried on.
 
-    A move past the top of the clock lands one hour short with probability `wrap_error`; any result
-    is a random hour with probability `random_error`. With both 0 the boxed answer is right.
+    In a move past the top of the clock each hour is miscounted with probability `wrap_error`, so
+    that a move of n hours lands one hour short with probability 1 - (1 - wrap_error)^n: short moves
+    are soon repaired by training, long ones late, and accuracy rises gradually. Any result is a
+    random hour with probability `random_error`. With both 0 the boxed answer is right.
     """
     hour, moves, hours = parse_problem(problem)
     words = [str(hour)]
     for name, move in zip(MOVE_NAMES[: len(moves)], moves, strict=True):
         landed = hour + move
-        if not 0 <= landed < hours and rng.random() < wrap_error:
+        if not 0 <= landed < hours and rng.random() > (1 - wrap_error) ** abs(move):
             landed -= 1 if move > 0 else -1
         if rng.random() < random_error:
             landed = int(rng.integers(hours))

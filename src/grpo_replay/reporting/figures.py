@@ -134,14 +134,15 @@ def _tau_panel(
 ) -> None:
     numbers = [mean_number(scores, setting, "avg_at_k") for setting in settings]
     # Evenly spaced positions: 1, 10, 30, 60 lie too unevenly for a linear axis, and none is zero.
-    known = [(i, number) for i, number in enumerate(numbers) if number is not None]
+    # A missing age is nan, which breaks the line instead of bridging the gap.
+    shown = [number or Number(float("nan")) for number in numbers]
     style = method_style(study, OURS)
     _reference_line(panel, study, scores, scale)
-    if known:
+    if any(numbers):
         panel.errorbar(
-            [i for i, _ in known],
-            [number.value for _, number in known],
-            yerr=_errors([number for _, number in known]),
+            range(len(shown)),
+            [number.value for number in shown],
+            yerr=_errors(shown),
             color=style.colour,
             marker=style.marker,
             linestyle=style.line,

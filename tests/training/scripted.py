@@ -1,0 +1,146 @@
+"""A real trainer on a tiny random model whose rollouts are scripted, and eyes on its loss.
+
+The rollouts go in through TRL's own `rollout_func`, so that everything else is the path of
+production: rewards from text, advantages, replay, padding, loss, optimizer, checkpoints.
+"""
+
+import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grpo_replay.config import Replay, Study, load_study
+from grpo_replay.grid import expand, training_settings
+from grpo_replay.problems import make_problems
+from grpo_replay.training.records import TrainingRecords
+from grpo_replay.training.run_training import build_trainer
+from grpo_replay.training.trainer import ReplayGRPOTrainer
+
+TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
+
+
+def tiny_study(method: dict[str, Any] | None = None, **training: Any) -> Study:
+    """The tiny study with other training settings, and a method named `probe`."""
+    study = load_study(TINY)
+    methods = dict(study.methods)
+    grid = list(study.grid)
+    if method:
+        methods["probe"] = Replay(**method)
+        grid.append(grid[0].model_copy(update={"methods": ["probe"]}))
+    settings = study.training.model_copy(update=training)
+    return study.model_copy(update={"training": settings, "methods": methods, "grid": grid})
+
+
+def cell_settings(study: Study, method: str, tau_max: int = 10, seed: int = 42) -> dict:
+    """Training settings of the study's cell of a method."""
+    cells = [c for c in expand(study).values() if c.method == method]
+    cell = cells[0].model_copy(update={"seed": seed})
+    if cell.tau_max:
+        cell = cell.model_copy(update={"tau_max": tau_max})
+    return training_settings(study, cell)
+
+
+@dataclass
+class Script:
+    """Answers every prompt at random, right in `share` of the cases (a number, or a list by step).
+
+    It draws from torch's global generator, as real sampling does, so a resumed run must have
+    restored that too. `policies` keeps the weights at the start of every step: the behaviour
+    policies.
+    """
+
+    share: float | list[float] = 0.5
+    policies: list[dict[str, torch.Tensor]] = field(default_factory=list)
+    steps: int = 0
+
+    def __call__(self, prompts: list, trainer: ReplayGRPOTrainer) -> dict[str, list]:
+        """TRL's rollout function."""
+        tokenizer = trainer._tokenizer
+        share = self.share if isinstance(self.share, float) else self.share[self.steps]
+        self.steps += 1
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        self.policies.append(copy.deepcopy(model.state_dict()))
+        prompt_ids = tokenizer.apply_chat_template(prompts, add_generation_prompt=True)["input_ids"]
+        completion_ids = []
+        for prompt in prompts:
+            right = right_answer(prompt[-1]["content"])
+            words = "".join(str(int(d)) for d in torch.randint(0, 10, (6,)))
+            answer = right if torch.rand(()) < share else "x"
+            text = f"{words[: int(torch.randint(1, 7, ()))]} \\boxed{{{answer}}}<|im_end|>"
+            completion_ids.append(tokenizer(text)["input_ids"])
+        return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}
+
+
+def right_answer(message: str) -> str:
+    """The gold answer of a prompt, worked out from its text."""
+    from grpo_replay import clock_arithmetic
+
+    return clock_arithmetic.right_answer(message.split("\n")[0].removeprefix("Problem: "))
+
+
+@dataclass
+class SeenRow:
+    """One unpadded row of a micro-batch that reached the loss."""
+
+    step: int
+    prompt_ids: list[int]
+    completion_ids: list[int]
+    advantage: float
+    age: int
+    behaviour: torch.Tensor
+
+
+@dataclass
+class Probe:
+    """A trainer, what its script drew, and every row that its loss saw."""
+
+    trainer: ReplayGRPOTrainer
+    script: Script
+    records: TrainingRecords
+    rows: list[SeenRow] = field(default_factory=list)
+    losses: list[dict[str, Any]] = field(default_factory=list)
+
+
+def make_probe(settings: dict, model: Path, run: Path, script: Script | None = None) -> Probe:
+    """Build a trainer of the tiny study whose `_compute_loss` is watched."""
+    problems = run / "problems.jsonl"
+    make_problems(load_study(TINY).problems, problems)
+    script = script or Script()
+    records = TrainingRecords(run / "records")
+    trainer = build_trainer(settings, model, problems, run, records, rollout_func=script)
+    probe = Probe(trainer, script, records)
+    compute_loss = trainer._compute_loss
+
+    def watched(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        loss = compute_loss(model, inputs)
+        step = trainer.training_step_number
+        probe.rows += list(_rows(inputs, step))
+        probe.losses.append(
+            {
+                "step": step,
+                "update": trainer.state.global_step,
+                "loss": loss.item(),
+                "logprobs": trainer._last_logprobs,
+                "inputs": inputs,
+            }
+        )
+        return loss
+
+    trainer._compute_loss = watched
+    return probe
+
+
+def _rows(inputs: dict[str, torch.Tensor], step: int):
+    for row in range(len(inputs["advantages"])):
+        completion = inputs["completion_mask"][row].bool()
+        if completion.any():
+            yield SeenRow(
+                step,
+                inputs["prompt_ids"][row][inputs["prompt_mask"][row].bool()].tolist(),
+                inputs["completion_ids"][row][completion].tolist(),
+                float(inputs["advantages"][row]),
+                int(inputs["ages"][row]),
+                inputs["old_per_token_logps"][row][completion],
+            )

@@ -1,0 +1,261 @@
+"""What reaches the loss, through the real `train()` on a tiny model, for every method."""
+
+import json
+from collections import Counter
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scripted import Probe, Script, cell_settings, make_probe, tiny_study
+from transformers import AutoModelForCausalLM
+
+METHODS = {
+    "grpo": None,
+    "uniform-pool": None,
+    "sigma_g-pool": None,
+    "ours": None,
+    "anchored-query": {"composition": "anchored", "unit": "query", "priority": "uniform"},
+    "pool-rollout": {"composition": "pool", "unit": "rollout", "priority": "abs_advantage"},
+}
+STEPS, WARMUP, TAU_MAX, GROUP = 6, 2, 2, 4
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def trained(
+    request: pytest.FixtureRequest, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Probe:
+    """A finished run of one method, with every row its loss saw."""
+    study = tiny_study(METHODS[request.param], steps=STEPS, replay_warmup=WARMUP)
+    method = "probe" if METHODS[request.param] else request.param
+    settings = cell_settings(study, method, tau_max=TAU_MAX)
+    probe = make_probe(settings, tiny_model, tmp_path_factory.mktemp("run"))
+    probe.trainer.train()
+    return probe
+
+
+def fresh_rollouts(probe: Probe) -> pd.DataFrame:
+    """Every rollout that was sampled, with the advantage of the paper's closed form beside it."""
+    table = probe.records.rollouts.table()
+    right = table.reward.eq(1).groupby(table.group_id).transform("sum")
+    table["expected"] = np.where(
+        table.reward.eq(1),
+        [sqrt((GROUP - k) / k) if 0 < k < GROUP else 0 for k in right],
+        [-sqrt(k / (GROUP - k)) if 0 < k < GROUP else 0 for k in right],
+    )
+    table["mixed"] = right.between(1, GROUP - 1)
+    return table
+
+
+def seen_by_step(probe: Probe) -> dict[int, list]:
+    seen: dict[int, list] = {}
+    for row in probe.rows:
+        seen.setdefault(row.step, []).append(row)
+    return seen
+
+
+def trained_on(probe: Probe) -> pd.DataFrame:
+    return probe.records.replay.table()
+
+
+def test_rows_of_the_loss_are_those_of_the_record(trained: Probe) -> None:
+    """Tokens, advantage, age and length stay together from storage to loss."""
+    seen = seen_by_step(trained)
+    for step, rows in trained_on(trained).groupby("step"):
+        expected = Counter(
+            (round(r.advantage, 5), r.age, r.length) for r in rows.itertuples(index=False)
+        )
+        found = Counter((round(r.advantage, 5), r.age, len(r.completion_ids)) for r in seen[step])
+        assert found == expected
+
+
+def test_advantages_are_the_closed_form(trained: Probe) -> None:
+    fresh = fresh_rollouts(trained)
+    assert fresh.mixed.any() and not fresh.mixed.all()
+    assert np.abs(fresh.advantage - fresh.expected).max() < 2e-5
+    birth = fresh.set_index("rollout_id").expected
+    rows = trained_on(trained)
+    assert np.abs(rows.advantage - birth.loc[rows.rollout_id].to_numpy()).max() < 2e-5
+
+
+def test_only_mixed_groups_are_trained_on(trained: Probe) -> None:
+    fresh = fresh_rollouts(trained)
+    mixed = set(fresh[fresh.mixed].rollout_id)
+    assert set(trained_on(trained).rollout_id) <= mixed
+
+
+def test_behaviour_logprobs_are_those_of_the_birth_policy(trained: Probe, tiny_model: Path) -> None:
+    """A replayed row carries the log-probabilities of the step it was sampled in."""
+    model = AutoModelForCausalLM.from_pretrained(tiny_model).eval()
+    checked = Counter()
+    for row in trained.rows:
+        if checked[row.age] >= 12:
+            continue
+        checked[row.age] += 1
+        model.load_state_dict(trained.script.policies[row.step - row.age - 1])
+        ids = torch.tensor([row.prompt_ids + row.completion_ids])
+        with torch.no_grad():
+            logprobs = model(ids).logits[0, :-1].log_softmax(-1)
+        answer = torch.tensor(row.completion_ids)
+        expected = logprobs[len(row.prompt_ids) - 1 :].gather(1, answer[:, None])[:, 0]
+        assert torch.allclose(row.behaviour, expected, atol=1e-4)
+    assert checked[0] == 12
+
+
+def test_composition(trained: Probe) -> None:
+    """Every survivor is there once (none, anchored); sizes are (1 + r) B' in units, half up."""
+    fresh, rows = fresh_rollouts(trained), trained_on(trained)
+    method = trained.trainer.method
+    for step in range(1, STEPS + 1):
+        survivors = fresh[(fresh.step == step) & fresh.mixed]
+        now = rows[rows.step == step]
+        assert not now.rollout_id.duplicated().any()
+        own = now[~now.replayed]
+        if method.composition == "none" or step <= WARMUP:
+            assert sorted(now.rollout_id) == sorted(survivors.rollout_id)
+            continue
+        live = fresh[fresh.step.between(step - TAU_MAX, step - 1) & fresh.mixed]
+        size = GROUP if method.unit == "query" else 1
+        units, stored = len(survivors) // size, len(live) // size
+        if method.composition == "anchored":
+            assert sorted(own.rollout_id) == sorted(survivors.rollout_id)
+            assert len(now) - len(own) == size * min(int(0.5 * units + 0.5), stored)
+        else:
+            assert len(now) == size * min(int(1.5 * units + 0.5), units + stored)
+        assert set(now[now.replayed].rollout_id) <= set(live.rollout_id)
+        if method.unit == "query":
+            assert set(now.groupby("group_id").size()) <= {GROUP}
+
+
+def test_ages_and_warm_up(trained: Probe) -> None:
+    rows = trained_on(trained)
+    assert (rows.age == rows.step - rows.birth_step).all()
+    assert (rows.replayed == (rows.age > 0)).all()
+    assert rows.age.max() <= TAU_MAX
+    replayed = rows[rows.replayed]
+    if trained.trainer.method.composition == "none":
+        assert replayed.empty
+    else:
+        assert replayed.step.min() == WARMUP + 1
+        assert set(replayed.age) == {1, 2}
+
+
+def test_loss_is_the_papers(trained: Probe) -> None:
+    """PPO clip [0.8, 1.28], dual clip 10 for A < 0, mean over the tokens of its own mini-batch."""
+    updates: dict[int, list[dict]] = {}
+    for entry in trained.losses:
+        updates.setdefault(entry["update"], []).append(entry)
+    for entries in updates.values():
+        total, tokens = 0.0, 0
+        for entry in entries:
+            inputs, logprobs = entry["inputs"], entry["logprobs"].double()
+            mask = inputs["completion_mask"].bool()
+            ratio = (logprobs - inputs["old_per_token_logps"].double()).exp()[mask]
+            advantage = inputs["advantages"].double()[:, None].expand_as(mask)[mask]
+            surrogate = torch.min(ratio * advantage, ratio.clamp(0.8, 1.28) * advantage)
+            dual = torch.max(surrogate, 10.0 * advantage)
+            total -= float(torch.where(advantage < 0, dual, surrogate).sum())
+            tokens += int(mask.sum())
+        assert sum(e["loss"] for e in entries) == pytest.approx(total / max(tokens, 1), abs=1e-5)
+
+
+def test_first_update_of_a_step_sees_fresh_ratios_of_one(trained: Probe) -> None:
+    for entry in trained.losses:
+        if entry["update"] % 2 == 0:
+            inputs = entry["inputs"]
+            fresh = inputs["completion_mask"].bool() & (inputs["ages"] == 0)[:, None]
+            drift = entry["logprobs"] - inputs["old_per_token_logps"]
+            assert drift[fresh].abs().max() < 1e-4 if fresh.any() else True
+
+
+def test_records_tell_every_step(trained: Probe) -> None:
+    metrics = trained.records.metrics.table()
+    fresh = fresh_rollouts(trained)
+    assert list(metrics.step) == list(range(1, STEPS + 1))
+    for row in metrics.to_dict("records"):
+        own = fresh[fresh.step == row["step"]]
+        assert row["reward/mean"] == pytest.approx(own.reward.mean())
+        assert row["completions/mean_length"] == pytest.approx(own.length.mean())
+        assert row["survivors/rollouts"] == own.mixed.sum()
+        of_step = trained_on(trained).query("step == @row['step']")
+        assert sum(row["replay/age_histogram"].values()) == len(of_step)
+        assert row["replay/rows"] == of_step.replayed.sum()
+        assert row["tokens/replay"] == of_step[of_step.replayed].length.sum()
+    replays = trained.trainer.method.composition != "none"
+    assert metrics["clip_ratio/replay"].notna().any() == replays
+
+
+def test_without_survivors_nothing_moves(tiny_model: Path, tmp_path: Path) -> None:
+    """Neither weights nor moments: AdamW would move by momentum alone."""
+    study = tiny_study(steps=3)
+    script = Script(share=[0.5, 0.0, 0.5])
+    probe = make_probe(cell_settings(study, "grpo"), tiny_model, tmp_path, script)
+    moments = []
+    probe.trainer.report = lambda record: moments.append(
+        [
+            {k: v.clone() for k, v in state.items()}
+            for state in probe.trainer.optimizer.state.values()
+        ]
+    )
+    probe.trainer.train()
+    before, after = script.policies[1], script.policies[2]
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    for old, new in zip(moments[0], moments[1], strict=True):
+        assert all(torch.equal(old[name], new[name]) for name in old)
+    skipped = list(probe.records.metrics.table()["updates/skipped"])
+    assert skipped == [0, 2, 0]
+    assert all(np.isfinite(e["loss"]) for e in probe.losses)
+    last = probe.trainer.accelerator.unwrap_model(probe.trainer.model).state_dict()
+    assert any(not torch.equal(after[name], last[name]) for name in after)
+
+
+@pytest.mark.parametrize("method", ["ours", "uniform-pool"])
+def test_a_resumed_run_ends_like_one_that_never_stopped(
+    method: str, tiny_model: Path, tmp_path: Path
+) -> None:
+    """Bit for bit: draws, metrics and weights, with evictions on both sides of the stop."""
+    study = tiny_study(steps=STEPS, replay_warmup=1, checkpoint_every=3)
+    settings = cell_settings(study, method, tau_max=1)
+    whole = make_probe(settings, tiny_model, tmp_path / "whole")
+    whole.trainer.train()
+    stopped = make_probe(settings, tiny_model, tmp_path / "stopped")
+
+    def stop(record: dict) -> None:
+        if record["step"] == 5:
+            raise KeyboardInterrupt
+
+    stopped.trainer.report = stop
+    with pytest.raises(KeyboardInterrupt):
+        stopped.trainer.train()
+    resumed = make_probe(settings, tiny_model, tmp_path / "stopped")
+    resumed.records.keep_until(3)
+    checkpoint = tmp_path / "stopped" / "checkpoint-6"
+    resumed.trainer.train(resume_from_checkpoint=str(checkpoint))
+    for name in ("replay", "rollouts"):
+        mine, other = (getattr(p.records, name).path.read_text() for p in (whole, resumed))
+        assert mine == other
+    assert without_seconds(whole) == without_seconds(resumed)
+    weights = [p.trainer.accelerator.unwrap_model(p.trainer.model) for p in (whole, resumed)]
+    pairs = zip(weights[0].parameters(), weights[1].parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+    evicted = whole.records.metrics.table()["buffer/evicted_age"]
+    assert evicted[:3].sum() > 0 and evicted[3:].sum() > 0
+
+
+def without_seconds(probe: Probe) -> list[dict]:
+    lines = probe.records.metrics.path.read_text().splitlines()
+    return [
+        {k: v for k, v in json.loads(line).items() if not k.startswith("perf/")} for line in lines
+    ]
+
+
+def test_the_same_cell_twice_gives_the_same_numbers(tiny_model: Path, tmp_path: Path) -> None:
+    study = tiny_study(steps=3)
+    runs = []
+    for name in ("one", "two"):
+        probe = make_probe(cell_settings(study, "ours"), tiny_model, tmp_path / name)
+        probe.trainer.train()
+        runs.append(without_seconds(probe))
+    assert runs[0] == runs[1]
