@@ -119,7 +119,7 @@ def worked_solution(
     words = [str(hour)]
     for name, move in zip(MOVE_NAMES[: len(moves)], moves, strict=True):
         landed = hour + move
-        if not 0 <= landed < hours and rng.random() > (1 - wrap_error) ** abs(move):
+        if not 0 <= landed < hours and rng.random() >= (1 - wrap_error) ** abs(move):
             landed -= 1 if move > 0 else -1
         if rng.random() < random_error:
             landed = int(rng.integers(hours))

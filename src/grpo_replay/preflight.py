@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from grpo_replay.clock_arithmetic import make_problems as make_clock_problems
 from grpo_replay.config import (
     ClockBenchmark,
     ClockProblems,
@@ -76,6 +77,8 @@ def _complaint(check, key: str, argument) -> str | None:
 
 
 def _check_source(source: Source) -> None:
+    if isinstance(source, ClockProblems):
+        make_clock_problems(source.steps, source.count, source.hours, source.max_step, source.seed)
     for file in source_files(source):
         problems = read_problems(file)
         if isinstance(source, FileBenchmark) and len(problems) != source.n_problems:

@@ -45,7 +45,7 @@ rule grade_answers:
 rule score_cell:
     input:
         cell=rules.write_cell.output.cell,
-        store=ancient(rules.make_tracking_store.output.store),
+        store=ancient(f"{RESULTS}/tracking.json"),
         grades=rules.grade_answers.output,
     output:
         scores=f"{RESULTS}/cells/{{cell}}/scores.json",

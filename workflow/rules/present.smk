@@ -75,7 +75,7 @@ use rule main_table as clip_figure with:
 
 rule track_results:
     input:
-        store=ancient(rules.make_tracking_store.output.store),
+        store=ancient(f"{RESULTS}/tracking.json"),
         files=TABLES + FIGURES,
     output:
         tracked=f"{RESULTS}/tracked.txt",

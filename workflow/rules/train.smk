@@ -27,11 +27,11 @@ rule write_cell:
         "../scripts/write_cell.py"
 
 
-# The settings come as params: only a change of what a cell learns from retrains it.
+# The settings come as params: only a change of what a cell learns from retrains it. It must not read
+# cell.json: Snakemake does not look at the params of a job behind an `ancient` input that is made anew.
 rule train_policy:
     input:
-        cell=ancient(rules.write_cell.output.cell),
-        store=ancient(rules.make_tracking_store.output.store),
+        store=ancient(f"{RESULTS}/tracking.json"),
         model=start_model,
         problems=training_problems,
     output:

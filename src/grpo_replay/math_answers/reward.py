@@ -17,8 +17,8 @@ from .boxes import last_boxed
 
 _WINDOW_CHARACTERS = 500
 _UNIT_WORDS = (
-    "square|ways|integers|dollars|mph|inches|hours|km|units|sue|points|feet|minutes|digits|cents|degrees|cm"
-    "|gm|pounds|meters|meals|edges|students|children tickets|multiples"
+    "square|ways|integers|dollars|mph|inches|hours|km|units|sue|points|feet|minutes|digits|cents"
+    "|degrees|cm|gm|pounds|meters|meals|edges|students|children tickets|multiples"
 )
 _REMOVED_WORDS = re.compile(rf"(?<![A-Za-z\\])(?:{_UNIT_WORDS}|an|a(?= [a-z]{{2}}))(?![A-Za-z])")
 _SPACING = re.compile(r"\\[!,;: ]|\\quad|\\qquad|\\left(?![a-z])|\\right(?![a-z])|\\displaystyle")

@@ -78,13 +78,18 @@ def clean(answer: str) -> str:
 
 def decide(gold: str, answer: str) -> tuple[bool, str] | None:
     """Return (correct, method) for two cleaned answers; None: only computer algebra can tell."""
-    if "".join(gold.split()) == "".join(answer.split()):
+    if _spelling(gold) == _spelling(answer):
         return True, "same text"
     for method, rule in _RULES:
         verdict = rule(gold, answer)
         if verdict is not None:
             return verdict, method
     return None
+
+
+def _spelling(answer: str) -> str:
+    closed = re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", answer)  # "1 1/2" is not "11/2"
+    return re.sub(r"\\[dtc]frac", r"\\frac", closed)
 
 
 def is_number(answer: str) -> bool:

@@ -70,6 +70,8 @@ def train_policy(
     trainer = build_trainer(settings, start_model, problems, run, records, report=report)
     found = latest_whole(run)
     records.keep_until(found[1] if found else 0)
+    if found:
+        print(f"{cell.cell} continues from step {found[1]}", flush=True)
     if trainer.accelerator.is_main_process:
         _show_live(records.metrics.path, output / "train")
     trainer.train(resume_from_checkpoint=str(found[0]) if found else None)
@@ -231,6 +233,7 @@ def _publish(
     beside = output / "model.tmp"
     shutil.rmtree(beside, ignore_errors=True)
     trainer.save_model(str(beside))
+    (beside / "training_args.bin").unlink()  # a pickle; the settings are in cell.json
     records.publish(output / "train", cell.unit, cell.priority)
     shutil.rmtree(output / "model", ignore_errors=True)
     os.replace(beside, output / "model")

@@ -38,8 +38,8 @@ def select_prompts(
 ) -> dict[str, float]:
     """Write the problems whose group of rollouts was mixed to `output` (JSON Lines).
 
-    Candidates are the `settings.candidates` problems with the shortest prompts (the cheapest), each
-    sampled `settings.rollouts` times at temperature 1. Of the mixed ones the `settings.keep` most
+    Candidates are the `settings.candidates` problems with the shortest text (the cheapest to sample
+    and the easiest), each sampled `settings.rollouts` times at temperature 1. Of the mixed ones the `settings.keep` most
     evenly mixed are kept, the most even first, with the field `first_pass_correct` (rollouts that
     were right). Returns `candidates`, `mixed` and `kept` (problems), `boxed`, `correct` and
     `truncated` (shares of rollouts), `mean_tokens` and `seconds`. Raises DataError where no group
@@ -48,7 +48,7 @@ def select_prompts(
     start = time.perf_counter()
     tokenizer = AutoTokenizer.from_pretrained(model_folder, padding_side="left")
     network = AutoModelForCausalLM.from_pretrained(model_folder, dtype=torch.float32).eval()
-    candidates = sorted(problems, key=lambda p: len(_prompt_ids(tokenizer, p)))
+    candidates = sorted(problems, key=lambda problem: _length(tokenizer, problem))
     rollouts = _first_pass(network, tokenizer, candidates[: settings.candidates], settings)
     kept = _most_even(rollouts, settings)
     if not kept:
@@ -58,6 +58,12 @@ def select_prompts(
         )
     write_problems(output, kept)
     return {**_figures(rollouts), "kept": len(kept), "seconds": time.perf_counter() - start}
+
+
+def _length(tokenizer: PreTrainedTokenizerBase, problem: dict[str, Any]) -> int:
+    """Return the tokens of the prompt and, where the set has them, of the worked solution."""
+    solution = tokenizer(problem.get("solution", ""), add_special_tokens=False)["input_ids"]
+    return len(_prompt_ids(tokenizer, problem)) + len(solution)
 
 
 def _prompt_ids(tokenizer: PreTrainedTokenizerBase, problem: dict[str, Any]) -> list[int]:

@@ -1,0 +1,295 @@
+"""The whole DAG, for real: what it makes, what it makes again, and what it refuses."""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from conftest import Workflow, copy_repository
+from mlflow import MlflowClient
+
+CELLS = {
+    "s/base",
+    "s/grpo-seed42",
+    "s/uniform-pool-tau10-r0.5-seed42",
+    "s/sigma_g-pool-tau10-r0.5-a0.5-seed42",
+    "s/ours-tau10-r0.5-a0.5-seed42",
+    "s/ours-tau1-r0.5-a0.5-seed42",
+}
+SCORE_COLUMNS = {
+    *("study", "cell", "scale", "method", "composition", "unit", "priority", "tau_max"),
+    *("replay_ratio", "alpha", "seed", "benchmark", "n_problems", "k", "avg_at_k", "pass_at_k"),
+    *("mean_length", "mean_length_correct", "mean_length_incorrect"),
+}
+
+
+# --- what a run makes ---
+
+
+def test_scores_hold_every_cell_and_benchmark(finished: Workflow) -> None:
+    scores = pd.read_parquet(finished.results / "scores.parquet")
+    assert set(scores.columns) >= SCORE_COLUMNS
+    assert set(scores.cell) == CELLS
+    assert (scores.groupby("cell").benchmark.apply(set) == {"clock3", "clock4"}).all()
+    assert scores.avg_at_k.between(0, 100).all()
+    assert set(scores[scores.cell == "s/base"].method) == {"base"}
+
+
+def test_every_table_and_figure_is_there(finished: Workflow) -> None:
+    for name in ("main", "age"):
+        for ending in ("csv", "md", "tex"):
+            assert (finished.results / "tables" / f"{name}.{ending}").stat().st_size > 100
+    for name in ("accuracy", "tau_max", "training", "clip"):
+        for ending in ("png", "svg"):
+            assert (finished.results / "figures" / f"{name}.{ending}").stat().st_size > 1000
+
+
+def test_training_leaves_records_and_no_checkpoints(finished: Workflow) -> None:
+    cell = finished.results / "cells" / "s/ours-tau10-r0.5-a0.5-seed42"
+    metrics = pd.read_json(cell / "train" / "metrics.jsonl", lines=True)
+    assert list(metrics.step) == [1, 2, 3, 4]
+    assert not (cell / "train" / "metrics.jsonl").is_symlink()
+    replay = pd.read_parquet(cell / "train" / "replay.parquet")
+    columns = "step birth_step age rollout_id group_id problem_id unit priority advantage reward"
+    assert {*columns.split(), "length", "truncated", "replayed"} <= set(replay.columns)
+    rollouts = pd.read_parquet(cell / "train" / "rollouts.parquet")
+    assert len(rollouts) == 4 * 32 and rollouts.text.str.len().gt(0).all()
+    assert list((cell / "model").glob("*.safetensors"))
+    assert not list(cell.rglob("*.bin"))  # no pickle
+    assert not list((finished.results / "checkpoints").rglob("checkpoint-*"))
+
+
+def test_progress_and_summary_are_shown(finished: Workflow) -> None:
+    output = (finished.folder / "first.log").read_text()
+    assert "6 cells, 0 of them finished; about" in output
+    assert "[cell 2/6 s/grpo-seed42] step 4/4: reward" in output
+    assert "6 of 6 cells are finished" in output
+    assert "mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///" in output
+
+
+def test_mlflow_has_one_run_a_cell(finished: Workflow) -> None:
+    client = MlflowClient(f"sqlite:///{finished.folder}/results/mlflow.db")
+    experiment = client.get_experiment_by_name("tiny")
+    runs = client.search_runs([experiment.experiment_id])
+    by_cell = {run.data.tags["cell"]: run for run in runs}
+    assert len(runs) == len(by_cell)
+    assert set(by_cell) == CELLS | {"results"}
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    ours = by_cell["s/ours-tau10-r0.5-a0.5-seed42"]
+    tags = ours.data.tags
+    assert (tags["study"], tags["scale"], tags["method"]) == ("tiny", "s", "ours")
+    assert tags["commit"]
+    assert ours.data.params["training.learning_rate"] == "0.0003"
+    history = client.get_metric_history(ours.info.run_id, "reward/mean")
+    assert [point.step for point in history] == [1, 2, 3, 4]
+    scores = pd.read_parquet(finished.results / "scores.parquet").query("cell == @tags['cell']")
+    assert ours.data.metrics["eval/avg"] == pytest.approx(scores.avg_at_k.mean())
+    results = by_cell["results"].info.run_id
+    assert {a.path for a in client.list_artifacts(results)} == {"tables", "figures"}
+
+
+# --- what is made again ---
+
+
+def test_a_second_run_has_nothing_to_do(finished: Workflow) -> None:
+    start = time.monotonic()
+    done = finished.run()
+    assert done.returncode == 0
+    assert "Nothing to be done" in done.stdout + done.stderr
+    assert time.monotonic() - start < 60
+
+
+def test_only_narrows_what_is_made(edited: Workflow) -> None:
+    edited.study.write_text(edited.study.read_text().replace("3.0e-4", "2.0e-4"))
+    jobs = edited.jobs("only=s/ours-*")
+    assert jobs["train_policy"] == 2
+    assert edited.jobs("only=s/ours-tau1-*")["train_policy"] == 1
+
+
+def test_only_keeps_every_finished_cell_in_the_scores(finished: Workflow) -> None:
+    done = finished.run("only=s/grpo-*")
+    assert done.returncode == 0, done.stderr
+    assert set(pd.read_parquet(finished.results / "scores.parquet").cell) == CELLS
+    done = finished.run()
+    assert done.returncode == 0
+    assert finished.jobs() == {}
+
+
+def test_an_edited_axis_runs_its_cells_only(edited: Workflow) -> None:
+    edited.study.write_text(
+        edited.study.read_text().replace("tau_max: [1, 10]", "tau_max: [2, 10]")
+    )
+    jobs = edited.jobs()
+    assert jobs["train_policy"] == jobs["sample_answers"] == jobs["score_cell"] == 1
+    assert "make_base_model" not in jobs
+
+
+def test_an_edited_decoding_trains_nothing(edited: Workflow) -> None:
+    text = edited.study.read_text().replace("temperature: 0.6", "temperature: 0.7")
+    edited.study.write_text(text)
+    jobs = edited.jobs()
+    assert jobs["sample_answers"] == len(CELLS)
+    assert "train_policy" not in jobs
+
+
+def test_one_cell_by_its_file(finished: Workflow) -> None:
+    target = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42/scores.json"
+    jobs = finished.jobs(target, "--forceall")
+    assert jobs["train_policy"] == jobs["score_cell"] == 1
+
+
+def test_a_stale_cell_is_left_out_and_named(edited: Workflow) -> None:
+    """A cell of the old configuration is no result of the new one."""
+    edited.study.write_text(
+        edited.study.read_text().replace("temperature: 0.6", "temperature: 0.7")
+    )
+    done = edited.run("--until", "collect_scores", "only=s/base")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(pd.read_parquet(edited.results / "scores.parquet").cell) == {"s/base"}
+    log = (edited.results / "logs" / "collect_scores.log").read_text()
+    assert "s/grpo-seed42" in log
+
+
+def test_a_killed_training_is_continued(finished: Workflow, tmp_path: Path) -> None:
+    """SIGKILL in the middle: no half result, and the next run continues from the checkpoint."""
+    workflow = copy_repository(tmp_path / "killed")
+    for part in ("base_models", "data", "tracking.json"):
+        copy_results(finished, workflow, part)
+    study = workflow.study.read_text().replace("steps: 4\n", "steps: 30\n")
+    workflow.study.write_text(study)
+    target = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42/train/metrics.jsonl"
+    cell = workflow.folder / Path(target).parents[1]
+    process = subprocess.Popen(
+        workflow.command(target),
+        cwd=workflow.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    wait_for(lambda: list(workflow.results.glob("checkpoints/s/*/*/checkpoint-*/whole.json")))
+    subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=True)
+    process.wait()
+    assert not (cell / "model").exists()
+    workflow.run("--unlock")
+    done = workflow.run(target)
+    assert done.returncode == 0, done.stdout + done.stderr
+    metrics = pd.read_json(cell / "train" / "metrics.jsonl", lines=True)
+    assert list(metrics.step) == list(range(1, 31))
+    assert (
+        "continues from step"
+        in (
+            workflow.results / "logs/train_policy" / f"{cell.parent.name}/{cell.name}.log"
+        ).read_text()
+    )
+
+
+def copy_results(source: Workflow, target: Workflow, part: str) -> None:
+    import shutil
+
+    copy = shutil.copytree if (source.results / part).is_dir() else shutil.copy
+    target.results.mkdir(parents=True, exist_ok=True)
+    copy(source.results / part, target.results / part)
+
+
+def wait_for(condition, seconds: float = 180) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.1)
+
+
+# --- what is refused before any job starts ---
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "learning_rate: 3.0e-4",
+            "learning_rat: 3.0e-4",
+            "training.learning_rat: unknown key (did you mean 'learning_rate'?)",
+        ),
+        ("methods: [ours]", "methods: [our]", "unknown method 'our' (did you mean 'ours'?)"),
+        ("alpha: [0.5]", "alpha: [1.5]", "grid.0.alpha.0"),
+        ("replay_ratio: [0.5]", "replay_ratio: [-1]", "grid.0.replay_ratio.0"),
+        ("tau_max: [1, 10]", "tau_max: [0]", "grid.1.tau_max.0"),
+        ("group_size: 4", "group_size: 1", "training.group_size"),
+        ("group_size: 4", "group_size: 5", "rollouts_per_step must be a multiple of group_size"),
+        (
+            "unit: rollout, priority: abs",
+            "unit: query, priority: abs",
+            "abs_advantage needs unit rollout",
+        ),
+        ("count: 60", "count: 100000", "count: 100000 different train problems"),
+        ("study: tiny", "study: other", "must equal the file's name"),
+    ],
+)
+def test_a_wrong_study_is_refused_with_file_and_key(
+    edited: Workflow, old: str, new: str, message: str
+) -> None:
+    text = edited.study.read_text()
+    assert old in text
+    edited.study.write_text(text.replace(old, new))
+    done = edited.run("-n")
+    output = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert message in output and "tiny.yaml" in output
+    assert "Traceback" not in output
+
+
+def test_all_mistakes_are_listed_at_once(edited: Workflow) -> None:
+    study = yaml.safe_load(edited.study.read_text())
+    study["training"]["steps"] = 0
+    study["training"]["typo"] = 1
+    del study["evaluation"]["top_p"]
+    edited.study.write_text(yaml.safe_dump(study))
+    output = edited.run("-n").stderr
+    for key in ("training.steps", "training.typo", "evaluation.top_p: missing"):
+        assert key in output
+
+
+def test_unknown_names_are_refused_with_what_there_is(finished: Workflow) -> None:
+    done = finished.run("-n", "only=m/*")
+    assert done.returncode != 0 and "s/grpo-seed42" in done.stderr
+    done = finished.run("-n", study="nanoo")
+    assert done.returncode != 0 and "did you mean 'nano'?" in done.stderr
+    done = finished.run("-n", "results/tiny/cells/s/grpo-seed43/scores.json")
+    assert done.returncode != 0 and "no cell 's/grpo-seed43'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"id": "1", "problem": "p", "answer": "1"}], "has 1 problems, n_problems says 2"),
+        ([{"id": "1", "problem": "p", "answer": ""}], "line 1: field 'answer' is empty"),
+        ([{"id": "1", "problem": "p", "answer": 7}], "expected a string"),
+        (None, "not in"),
+    ],
+)
+def test_a_wrong_benchmark_file_is_refused(
+    edited: Workflow, tmp_path: Path, rows: list | None, message: str
+) -> None:
+    study = yaml.safe_load(edited.study.read_text())
+    study["benchmarks"]["own"] = {
+        "source": "file", "title": "Own", "file": "own.jsonl", "n_problems": 2, "k": 4
+    }  # fmt: skip
+    edited.study.write_text(yaml.safe_dump(study))
+    if rows is not None:
+        (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    done = edited.run("-n", GRPO_REPLAY_DATA=str(tmp_path))
+    assert done.returncode != 0
+    assert message in done.stderr and "benchmarks.own" in done.stderr
+    done = edited.run("-n")
+    assert done.returncode != 0 and "GRPO_REPLAY_DATA is not set" in done.stderr
+
+
+def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
+    study = yaml.safe_load(edited.study.read_text())
+    study["scales"]["s"]["model"] = {"source": "pretrained", "name": "org/model", "revision": "0"}
+    edited.study.write_text(yaml.safe_dump(study))
+    done = edited.run("-n", GRPO_REPLAY_MODELS=str(tmp_path))
+    assert done.returncode != 0
+    assert "scales.s.model.name" in done.stderr and "put org/model there" in done.stderr
