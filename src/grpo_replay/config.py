@@ -1,26 +1,13 @@
-"""A study file, strictly typed: unknown keys are refused, and all mistakes are listed at once, with
-file and key.
+"""A study, strictly typed: unknown keys are refused. config/README.md explains every key.
 
-One study is one complete file (config/studies/*.yaml); config/README.md explains every key.
 Importing this module must stay cheap: Snakemake reads it before every run.
 """
 
-import difflib
-from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
-from grpo_replay.errors import ConfigError
+from grpo_replay.errors import suggestion
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 NonNegativeInt = Annotated[int, Field(ge=0)]
@@ -31,9 +18,6 @@ class Strict(BaseModel):
     """Base of every section: frozen, and an unknown key is an error, not a silent default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-# --- problems and benchmarks ---
 
 
 class ClockProblems(Strict):
@@ -112,9 +96,6 @@ class PromptSelection(Strict):
     max_completion_tokens: PositiveInt
     keep: PositiveInt
     seed: int
-
-
-# --- models ---
 
 
 class FromScratchModel(Strict):
@@ -217,9 +198,6 @@ class GridBlock(Strict):
     seeds: list[int] = Field(min_length=1)
 
 
-# --- training and evaluation ---
-
-
 class Training(Strict):
     """The paper's Table 7, and the replay defaults of its section on the design space."""
 
@@ -296,16 +274,12 @@ class Study(Strict):
             ):
                 for name in used:
                     if name not in known:
-                        raise ValueError(f"grid: unknown {kind} {name!r}{_suggestion(name, known)}")
+                        raise ValueError(f"grid: unknown {kind} {name!r}{suggestion(name, known)}")
         for name, method in self.methods.items():
             if name == "base":
                 raise ValueError("methods: 'base' is the untrained model; choose another name")
             if isinstance(method, NoReplay) and name != "grpo":
                 raise ValueError(f"methods: {name!r} has composition none, which is named grpo")
-        return self
-
-    @model_validator(mode="after")
-    def _scratch_models_have_texts(self) -> "Study":
         scratch = [n for n, s in self.scales.items() if isinstance(s.model, FromScratchModel)]
         if scratch and not isinstance(self.problems, ClockProblems):
             raise ValueError(
@@ -323,66 +297,3 @@ class Study(Strict):
                     f"micro_batch x processes = {rows}"
                 )
         return self
-
-
-def load_study(path: Path | str) -> Study:
-    """Read and check a study file.
-
-    Raises:
-        ConfigError: naming the file, and for every mistake its key, the value and the repair.
-    """
-    path = Path(path)
-    if not path.is_file():
-        names = sorted(p.stem for p in path.parent.glob("*.yaml"))
-        raise ConfigError(
-            f"{path}: no such study{_suggestion(path.stem, names)}; there are: {', '.join(names)}"
-        )
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path}: a study is a mapping of keys, found {type(content).__name__}")
-    try:
-        study = Study.model_validate(content)
-    except ValidationError as error:
-        raise ConfigError("\n".join(_describe(path, item) for item in error.errors())) from error
-    if study.study != path.stem:
-        raise ConfigError(
-            f"{path}: study: {study.study!r} must equal the file's name {path.stem!r}"
-        )
-    return study
-
-
-def _describe(path: Path, item: dict) -> str:
-    # Tags of discriminated unions stand in the location; users only know the keys of the file.
-    keys = [str(part) for part in item["loc"]]
-    if item["type"] == "extra_forbidden":
-        return f"{path}: {_dotted(keys)}: unknown key{_suggestion(keys[-1], _known_keys())}"
-    if item["type"] == "missing":
-        return f"{path}: {_dotted(keys)}: missing; see config/README.md"
-    message = item["msg"].removeprefix("Value error, ")
-    if isinstance(item["input"], dict | list):
-        return f"{path}: {_dotted(keys) or 'study'}: {message}"
-    return f"{path}: {_dotted(keys)}: {message} (found {item['input']!r})"
-
-
-_UNION_TAGS = {"clock", "file", "from_scratch", "pretrained", "none", "pool", "anchored"}
-
-
-def _dotted(keys: list[str]) -> str:
-    return ".".join(key for key in keys if key not in _UNION_TAGS)
-
-
-def _known_keys() -> list[str]:
-    """Every key of every section: good enough to suggest a repair for a misspelt one."""
-    return sorted({key for section in _sections(Strict) for key in section.model_fields})
-
-
-def _sections(base: type[Strict]) -> list[type[Strict]]:
-    return [base, *(s for child in base.__subclasses__() for s in _sections(child))]
-
-
-def _suggestion(name: str, known) -> str:
-    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

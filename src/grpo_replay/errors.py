@@ -1,5 +1,8 @@
 """Errors that a user can repair: each names the place, the value and the repair."""
 
+import difflib
+from collections.abc import Iterable
+
 
 class GrpoReplayError(Exception):
     """Base class of every error that is the input's fault, not the program's."""
@@ -15,3 +18,9 @@ class DataError(GrpoReplayError, ValueError):
 
 class ModelError(GrpoReplayError, ValueError):
     """A model folder or Hub id is missing or unusable."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A question that names the known word nearest to an unknown one, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

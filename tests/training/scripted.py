@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
-from grpo_replay.config import Replay, Study, load_study
+from grpo_replay.config import Replay, Study
 from grpo_replay.grid import expand, training_settings
 from grpo_replay.problems import make_problems
+from grpo_replay.study_file import load_study
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.run_training import build_trainer
 from grpo_replay.training.trainer import ReplayGRPOTrainer

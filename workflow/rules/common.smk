@@ -13,7 +13,7 @@ os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.environ.ge
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from grpo_replay import grid, plan
-from grpo_replay.config import load_study
+from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
 from grpo_replay.math_answers import GRADER_VERSION
 from grpo_replay.preflight import check_inputs, source_files

@@ -1,0 +1,69 @@
+"""Study files: each committed one loads, ids are canonical, and importing this costs nothing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grpo_replay.config import ClockBenchmark
+from grpo_replay.errors import ConfigError
+from grpo_replay.grid import expand, number_text, resolve, select
+from grpo_replay.study_file import load_study
+
+REPOSITORY = Path(__file__).parents[2]
+STUDIES = sorted((REPOSITORY / "config" / "studies").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_committed_study_loads(path: Path) -> None:
+    study = load_study(path)
+    cells = expand(study)
+    assert len(cells) > len(study.scales)
+    for cell in cells.values():
+        assert resolve(study, cell)["cell"]["cell"] == cell.cell
+
+
+def test_nano_is_the_grid_that_was_asked_for() -> None:
+    cells = expand(load_study(REPOSITORY / "config" / "studies" / "nano.yaml"))
+    methods = {"base", "grpo", "uniform-pool", "sigma_g-pool", "ours"}
+    for scale in ("xs", "s", "m"):
+        assert {c.method for c in cells.values() if c.scale == scale} == methods
+    ages = {c.tau_max for c in cells.values() if c.method == "ours" and c.scale == "s"}
+    assert ages == {1, 10, 30, 60}
+    assert "s/ours-tau10-r0.5-a0.5-seed42" in cells
+
+
+def test_chance_of_a_clock_is_one_hour() -> None:
+    study = load_study(REPOSITORY / "config" / "studies" / "nano.yaml")
+    benchmark = next(iter(study.benchmarks.values()))
+    assert isinstance(benchmark, ClockBenchmark) and benchmark.chance == 10.0
+
+
+def test_a_number_has_one_text() -> None:
+    assert [number_text(x) for x in (0.5, 0.50, 1.0, 1, 1e-6)] == ["0.5", "0.5", "1", "1", "1e-06"]
+
+
+def test_a_glob_that_matches_nothing_lists_the_cells() -> None:
+    cells = expand(load_study(REPOSITORY / "config" / "studies" / "nano.yaml"))
+    assert list(select(cells, "xs/grpo-*")) == ["xs/grpo-seed42"]
+    with pytest.raises(ConfigError, match="matches no cell; there are: xs/base"):
+        select(cells, "xl/*")
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "study: [\n"])
+def test_a_file_that_is_no_study_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="study.yaml"):
+        load_study(path)
+
+
+def test_config_and_grid_import_nothing_heavy() -> None:
+    heavy = ("torch", "transformers", "trl", "vllm", "mlflow", "pandas", "sympy", "matplotlib")
+    code = (
+        "import sys, grpo_replay.config, grpo_replay.grid, grpo_replay.plan, grpo_replay.preflight;"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,188 @@
+"""Storage, draws and composition on their own; through `train()` they are tested in training/."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from grpo_replay.replay.buffer import RolloutBuffer
+from grpo_replay.replay.mixing import ReplayMethod, compose, round_half_up
+from grpo_replay.replay.rollout import Rollout, group_by_query
+from grpo_replay.replay.samplers import AdvantageSampler, GroupStdSampler, UniformSampler
+
+
+def rollout(name: str, birth: int = 1, advantage: float = 1.0, std: float = 1.0, tokens: int = 3):
+    group, _, _ = name.rpartition(".")
+    return Rollout(
+        rollout_id=name,
+        group_id=group or name,
+        problem_id=f"p{group}",
+        prompt_ids=np.arange(4, dtype=np.int32),
+        completion_ids=np.arange(tokens, dtype=np.int32),
+        behavior_logprobs=-np.arange(tokens, dtype=np.float32),
+        sampler_logprobs=None,
+        advantage=advantage,
+        reward=1.0,
+        group_mean=0.0,
+        group_std=std,
+        birth_step=birth,
+        truncated=False,
+    )
+
+
+def names(rollouts: list) -> list[str]:
+    return [r.rollout_id for r in rollouts]
+
+
+# --- buffer ---
+
+
+def test_age_eviction_is_strict() -> None:
+    """With tau_max = 2 at step 3 only birth step 0 goes."""
+    buffer = RolloutBuffer(tau_max=2, capacity=100)
+    buffer.add([rollout(f"{birth}", birth) for birth in (0, 1, 2, 3)])
+    assert buffer.evict(3) == (1, 0)
+    assert names(buffer.rollouts()) == ["1", "2", "3"]
+
+
+def test_capacity_evicts_the_oldest_and_is_counted_apart() -> None:
+    buffer = RolloutBuffer(tau_max=5, capacity=3)
+    buffer.add([rollout(f"{birth}", birth) for birth in (1, 5, 6, 7, 8)])
+    counts = buffer.evict(8)
+    assert (counts.age, counts.capacity) == (1, 1)
+    assert names(buffer.rollouts()) == ["6", "7", "8"]
+
+
+def test_a_group_that_lost_members_is_no_query_any_more() -> None:
+    buffer = RolloutBuffer(tau_max=5, capacity=5)
+    buffer.add([rollout(f"{group}.{i}") for group in "ab" for i in range(3)])
+    buffer.evict(1)
+    assert len(buffer) == 5
+    assert [names(group) for group in buffer.groups()] == [["b.0", "b.1", "b.2"]]
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_state_survives_json_and_arrays(count: int) -> None:
+    buffer = RolloutBuffer(tau_max=3, capacity=9)
+    buffer.add([rollout(f"g.{i}", birth=i, advantage=0.1 * i, tokens=i + 1) for i in range(count)])
+    state = buffer.state_dict()
+    other = RolloutBuffer(tau_max=3, capacity=9)
+    other.load_state_dict({**state, "values": json.loads(json.dumps(state["values"]))})
+    assert len(other) == count
+    for mine, theirs in zip(buffer.rollouts(), other.rollouts(), strict=True):
+        for field in Rollout.__dataclass_fields__:
+            assert np.array_equal(getattr(mine, field), getattr(theirs, field)), field
+    assert names(buffer.groups()[0]) == names(other.groups()[0]) if count else not other.groups()
+
+
+# --- draws ---
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("kind", [AdvantageSampler, GroupStdSampler])
+def test_first_draws_follow_the_priorities(alpha: float, kind: type) -> None:
+    values = np.array([0.1, 0.5, 1.0, 2.6])
+    units = [rollout(f"{i}", advantage=-v, std=v) for i, v in enumerate(values)]
+    sampler = kind(alpha, 1e-6, seed=3)
+    expected = (values + 1e-6) ** alpha / ((values + 1e-6) ** alpha).sum()
+    assert sampler.probabilities(units) == pytest.approx(expected)
+    drawn = Counter(sampler.sample(units, 1)[0].rollout_id for _ in range(20_000))
+    assert chisquare([drawn[str(i)] for i in range(4)], 20_000 * expected).pvalue > 1e-3
+
+
+def test_draws_are_without_replacement_and_never_more_than_there_is() -> None:
+    units = [rollout(f"{i}") for i in range(5)]
+    sampler = UniformSampler(seed=0)
+    assert sorted(names(sampler.sample(units, 9))) == ["0", "1", "2", "3", "4"]
+    assert sampler.sample([], 3) == []
+    assert sampler.sample(units, 0) == []
+
+
+def test_zero_advantages_are_drawn_alike() -> None:
+    units = [rollout(f"{i}", advantage=0.0) for i in range(4)]
+    assert AdvantageSampler(1.0, 1e-6, 0).probabilities(units) == pytest.approx(0.25)
+
+
+def test_a_group_has_no_single_advantage() -> None:
+    with pytest.raises(TypeError, match="group"):
+        AdvantageSampler(1.0, 1e-6, 0).probabilities([(rollout("a.0"), rollout("a.1"))])
+
+
+def test_a_restored_sampler_draws_on() -> None:
+    units = [rollout(f"{i}", advantage=i + 1.0) for i in range(30)]
+    one, other = (AdvantageSampler(0.5, 1e-6, seed) for seed in (1, 2))
+    one.sample(units, 5)
+    other.load_state_dict(json.loads(json.dumps(one.state_dict())))
+    for _ in range(10):
+        assert names(one.sample(units, 7)) == names(other.sample(units, 7))
+
+
+# --- composition ---
+
+
+def stored(*groups: str, birth: int = 1) -> RolloutBuffer:
+    buffer = RolloutBuffer(tau_max=10, capacity=100)
+    buffer.add([rollout(f"{group}.{i}", birth) for group in groups for i in range(2)])
+    return buffer
+
+
+def fresh(*groups: str, step: int = 5) -> list[Rollout]:
+    return [rollout(f"{group}.{i}", step) for group in groups for i in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "survivors", "expected"), [(0.5, 1, 1), (0.5, 3, 2), (0.25, 1, 0), (1.0, 2, 2)]
+)
+def test_query_draws_are_rounded_half_up_in_groups(
+    ratio: float, survivors: int, expected: int
+) -> None:
+    """Round-half-even would replay nothing for one surviving group."""
+    method = ReplayMethod("anchored", "query", ratio, warmup_steps=0)
+    new = fresh(*"vwxyz"[:survivors])
+    batch = compose(new, stored(*"abcdef"), 5, method, UniformSampler(0))
+    assert batch.is_replay.sum() == 2 * expected
+    replayed = [row for row, old in zip(batch.rows, batch.is_replay, strict=True) if old]
+    assert all(len(group) == 2 for group in group_by_query(replayed))
+
+
+def test_anchored_holds_every_survivor_once() -> None:
+    method = ReplayMethod("anchored", "rollout", 0.5, warmup_steps=0)
+    batch = compose(fresh("x", "y"), stored("a", "b"), 5, method, AdvantageSampler(0.5, 1e-6, 0))
+    assert names(batch.rows)[:4] == ["x.0", "x.1", "y.0", "y.1"]
+    assert batch.is_replay.tolist() == [False] * 4 + [True] * 2
+
+
+def test_pool_draws_its_whole_batch_from_both() -> None:
+    method = ReplayMethod("pool", "rollout", 0.5, warmup_steps=0)
+    batch = compose(fresh("x", "y"), stored(*"abcdefgh"), 5, method, UniformSampler(0))
+    assert len(batch.rows) == 6 == len(set(names(batch.rows)))
+    assert 0 < batch.is_replay.sum() < 6
+
+
+def test_a_small_buffer_gives_what_it_has() -> None:
+    method = ReplayMethod("anchored", "rollout", 1.0, warmup_steps=0)
+    batch = compose(fresh("x", "y"), stored("a"), 5, method, UniformSampler(0))
+    assert batch.is_replay.sum() == 2
+
+
+@pytest.mark.parametrize("composition", ["pool", "anchored"])
+def test_warm_up_is_plain_grpo(composition: str) -> None:
+    method = ReplayMethod(composition, "rollout", 0.5, warmup_steps=5)
+    for step, replays in ((5, False), (6, True)):
+        new = fresh(*"xyz", step=step)
+        batch = compose(new, stored(*"abcdefgh"), step, method, UniformSampler(0))
+        assert batch.is_replay.any() == replays
+        if not replays:
+            assert batch.rows == new
+
+
+def test_no_survivors_means_no_rows() -> None:
+    for composition in ("pool", "anchored"):
+        method = ReplayMethod(composition, "query", 0.5, warmup_steps=0)
+        assert compose([], stored("a"), 5, method, UniformSampler(0)).rows == []
+
+
+def test_halves_are_rounded_up() -> None:
+    assert [round_half_up(x) for x in (0.0, 0.49, 0.5, 1.5, 2.5)] == [0, 0, 1, 2, 3]
