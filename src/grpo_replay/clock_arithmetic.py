@@ -84,7 +84,8 @@ def make_problems(
     lengths = [steps] if isinstance(steps, int) else list(steps)
     rng = np.random.default_rng(seed)
     texts: dict[str, None] = {}  # a set that keeps the order
-    for _ in range(TRIES_PER_PROBLEM * count):
+    possible = sum(hours * (2 * max_step) ** length for length in set(lengths))
+    for _ in range(TRIES_PER_PROBLEM * count if count <= possible else 0):
         if len(texts) == count:
             break
         texts.setdefault(draw_problem(lengths, hours, max_step, split, rng))

@@ -142,7 +142,7 @@ def test_an_interrupted_run_ends_like_a_whole_one(
     calls: int,
 ) -> None:
     work = interrupted(calls)
-    chunks = len(plan_chunks({"five": 5, "three": 3}, SETTINGS))
+    chunks = len(plan_chunks({"five": [1] * 5, "three": [1] * 3}, SETTINGS))
     stop_after(monkeypatch, chunks - calls)  # not one more: what is done is not drawn again
     sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
     assert_same_folder(whole, tmp_path / "samples")
@@ -223,7 +223,7 @@ def test_a_damaged_line_is_an_error(
 @pytest.mark.parametrize("batch", [1, 16, 20, 4096])
 def test_chunks_cover_everything_once_and_share_no_seed(batch: int) -> None:
     settings = dataclasses.replace(SETTINGS, batch=batch, k={"a": 16, "b": 12, "c": 4})
-    chunks = plan_chunks({"a": 500, "b": 30, "c": 33}, settings)
+    chunks = plan_chunks({"a": [5, 3] * 250, "b": [1] * 30, "c": [1] * 33}, settings)
     keys = [(c.benchmark, p, s) for c in chunks for p in c.problems for s in c.sample_ids]
     assert len(keys) == len(set(keys)) == 500 * 16 + 30 * 12 + 33 * 4
     assert all((c.wave_seed == 43) == (c.sample_ids.start == 8) for c in chunks)

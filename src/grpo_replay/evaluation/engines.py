@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, GenerationConfig
+from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig
 
 from grpo_replay.errors import ModelError
 from grpo_replay.evaluation.model_folder import ModelFolder
@@ -116,13 +116,15 @@ class TransformersEngine:
     def generate(self, prompts: list[list[int]], n: int, seed: int) -> list[Answer]:
         """Return n answers to each prompt, from one random stream for the whole batch."""
         ids_PL, mask_PL = self._left_pad(prompts)
+        cache = self._read_prompts(ids_PL, mask_PL)
+        cache.batch_repeat_interleave(n)
         torch.manual_seed(seed)
         try:
             ids_NL = self.model.generate(
-                input_ids=ids_PL,
-                attention_mask=mask_PL,
+                input_ids=ids_PL.repeat_interleave(n, 0),
+                attention_mask=mask_PL.repeat_interleave(n, 0),
+                past_key_values=cache,
                 generation_config=self.decoding,
-                num_return_sequences=n,
             )
         except RuntimeError as error:
             if "probability tensor" not in str(error):
@@ -131,6 +133,19 @@ class TransformersEngine:
                 f"{self.path}: logits are not finite, the model diverged; train again"
             ) from error
         return [self._answer(row) for row in ids_NL[:, ids_PL.shape[1] :].tolist()]
+
+    def _read_prompts(self, ids_PL: torch.Tensor, mask_PL: torch.Tensor) -> DynamicCache:
+        """Read each prompt once for its n answers, up to the token that `generate` starts from."""
+        cache = DynamicCache(config=self.model.config)
+        positions_PL = (mask_PL.cumsum(1) - 1).clamp(min=0)
+        self.model(
+            input_ids=ids_PL[:, :-1],
+            attention_mask=mask_PL[:, :-1],
+            position_ids=positions_PL[:, :-1],
+            past_key_values=cache,
+            logits_to_keep=1,
+        )
+        return cache
 
     def _left_pad(self, prompts: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         width = max(map(len, prompts))

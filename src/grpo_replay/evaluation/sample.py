@@ -59,28 +59,29 @@ class Chunk:
     benchmark: str
     wave_seed: int
     sample_ids: range
-    problems: range  # positions in the benchmark
+    problems: tuple[int, ...]  # positions in the benchmark
     seed: int
 
 
-def plan_chunks(counts: dict[str, int], settings: SamplingSettings) -> list[Chunk]:
-    """Return the chunks for benchmarks of `counts` problems, benchmark by benchmark.
+def plan_chunks(lengths: dict[str, list[int]], settings: SamplingSettings) -> list[Chunk]:
+    """Return the chunks for benchmarks whose prompts have these lengths, benchmark by benchmark.
 
-    Wave w of a benchmark holds the sample ids from w * samples_per_wave on, under the seed
+    Prompts of like length share a chunk, since a batch is padded to its longest. Wave w of a benchmark holds the sample ids from w * samples_per_wave on, under the seed
     `first_wave_seed` + w.
     """
     spacing = max(settings.batch, settings.samples_per_wave)
     taken: set[int] = set()
     chunks = []
-    for name, n_problems in counts.items():
+    for name, own in lengths.items():
+        by_length = sorted(range(len(own)), key=own.__getitem__)
         wave = min(settings.samples_per_wave, settings.k[name])
         for number, start in enumerate(range(0, settings.k[name], wave)):
             sample_ids = range(start, min(start + wave, settings.k[name]))
             wave_seed = settings.first_wave_seed + number
             size = max(1, settings.batch // wave)
-            for index, block in enumerate(range(0, n_problems, size)):
+            for index, block in enumerate(range(0, len(own), size)):
                 seed = _spaced_seed(f"{wave_seed}/{name}/{index}", spacing, taken)
-                positions = range(block, min(block + size, n_problems))
+                positions = tuple(by_length[block : block + size])
                 chunks.append(Chunk(name, wave_seed, sample_ids, positions, seed))
     return chunks
 
@@ -116,7 +117,8 @@ def sample_answers(
     prompts = {name: folder.render(map(_messages, rows)) for name, rows in problems.items()}
     folder.check_length(prompts, settings.max_tokens)
     manifest = _manifest(folder, problems, prompts, settings)
-    chunks = plan_chunks({name: len(rows) for name, rows in problems.items()}, settings)
+    lengths = {name: [len(prompt) for prompt in rows] for name, rows in prompts.items()}
+    chunks = plan_chunks(lengths, settings)
     sampler = _Sampler(folder, prompts, settings)
     fingerprint = digest(manifest)
     files = {}

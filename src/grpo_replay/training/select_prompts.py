@@ -41,9 +41,9 @@ def select_prompts(
     Candidates are the `settings.candidates` problems with the shortest text (the cheapest to sample
     and the easiest), each sampled `settings.rollouts` times at temperature 1. Of the mixed ones the
     `settings.keep` most evenly mixed are kept, the most even first, with the field
-    `first_pass_correct` (rollouts that were right). Returns `candidates`, `mixed` and `kept` (problems), `boxed`, `correct` and
-    `truncated` (shares of rollouts), `mean_tokens` and `seconds`. Raises DataError where no group
-    was mixed.
+    `first_pass_correct` (rollouts that were right). Returns `candidates`, `mixed` and `kept`
+    (problems), `boxed`, `correct` and `truncated` (shares of rollouts), `mean_tokens` and
+    `seconds`. Raises DataError where no group was mixed.
     """
     start = time.perf_counter()
     tokenizer = AutoTokenizer.from_pretrained(model_folder, padding_side="left")
