@@ -12,6 +12,7 @@ from grpo_replay.errors import suggestion
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+ChainLength = Annotated[int, Field(ge=1, le=26)]  # moves are named A to Z
 
 
 class Strict(BaseModel):
@@ -28,7 +29,7 @@ class ClockProblems(Strict):
     source: Literal["clock"]
     hours: Annotated[int, Field(ge=2, le=10)]
     max_step: PositiveInt
-    steps: list[PositiveInt] = Field(min_length=1)
+    steps: list[ChainLength] = Field(min_length=1)
     count: PositiveInt
     seed: int
     wrap_error: Fraction
@@ -52,7 +53,7 @@ class ClockBenchmark(Strict):
     title: str
     hours: Annotated[int, Field(ge=2, le=10)]
     max_step: PositiveInt
-    steps: PositiveInt
+    steps: ChainLength
     n_problems: PositiveInt
     k: PositiveInt
     seed: int

@@ -23,16 +23,20 @@ class Terminal:
         """Write one line in one piece, so that lines of jobs side by side do not mix."""
         os.write(self._descriptor, f"[{self._label}] {text}\n".encode())
 
-    def step(self, record: dict, steps: int, every: int) -> None:
-        """Report a training step: every so many, the first and the last."""
+    def step(self, record: dict, steps: int) -> None:
+        """Report a training step: the first, and about ten more."""
         step = record["step"]
-        if step % every == 0 or step in (1, steps):
+        if step % max(1, steps // 10) == 0 or step in (1, steps):
             self.say(
-                f"step {step}/{steps}: reward {record['reward/mean']:+.2f}, "
+                f"step {step}/{steps}: reward {_number(record['reward/mean'], '+.2f')}, "
                 f"length {record['completions/mean_length']:.0f}, "
                 f"survivors {record['survivors/rollouts']}, replayed {record['replay/rows']}, "
                 f"{record['perf/step_seconds']:.1f} s"
             )
+
+
+def _number(value: float | None, style: str) -> str:
+    return "none" if value is None else format(value, style)
 
 
 @contextmanager

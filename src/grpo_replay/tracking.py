@@ -58,13 +58,14 @@ class Run:
             if isinstance(value, int | float) and name != "step":
                 self._metrics.append(Metric(name, float(value), now, record["step"]))
         if time.monotonic() - self._flushed > FLUSH_SECONDS:
-            self.flush()
+            self._flushed = time.monotonic()
+            _quietly(self.flush)
 
     def flush(self) -> None:
         """Send what is buffered."""
         for start in range(0, len(self._metrics), BATCH):
             self.client.log_batch(self.run_id, metrics=self._metrics[start : start + BATCH])
-        self._metrics, self._flushed = [], time.monotonic()
+        self._metrics = []
 
 
 class NoRun:

@@ -16,7 +16,7 @@ rule sample_answers:
     params:
         settings=lambda wildcards: grid.evaluation_settings(STUDY, cell_of(wildcards)),
         benchmarks=list(STUDY.benchmarks),
-        work=f"{RESULTS}/checkpoints/{{cell}}/samples",
+        work=f"{RESULTS}/checkpoints/samples/{{cell}}",
     script:
         "../scripts/sample_answers.py"
 

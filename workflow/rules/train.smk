@@ -48,6 +48,6 @@ rule train_policy:
         position=position,
     params:
         settings=lambda wildcards: grid.training_settings(STUDY, cell_of(wildcards)),
-        checkpoints=f"{RESULTS}/checkpoints/{{cell}}",
+        checkpoints=f"{RESULTS}/checkpoints/training/{{cell}}",
     script:
         "../scripts/train_policy.py"

@@ -18,5 +18,5 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
             Path(snakemake.input.problems),
             Path(snakemake.output.model).parent,
             Path(params.checkpoints),
-            report=lambda record: (run.step(record), terminal.step(record, steps, 10)),
+            report=lambda record: (run.step(record), terminal.step(record, steps)),
         )

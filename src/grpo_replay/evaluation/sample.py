@@ -66,7 +66,8 @@ class Chunk:
 def plan_chunks(lengths: dict[str, list[int]], settings: SamplingSettings) -> list[Chunk]:
     """Return the chunks for benchmarks whose prompts have these lengths, benchmark by benchmark.
 
-    Prompts of like length share a chunk, since a batch is padded to its longest. Wave w of a benchmark holds the sample ids from w * samples_per_wave on, under the seed
+    Prompts of like length share a chunk, since a batch is padded to its longest. Wave w of a
+    benchmark holds the sample ids from w * samples_per_wave on, under the seed
     `first_wave_seed` + w.
     """
     spacing = max(settings.batch, settings.samples_per_wave)

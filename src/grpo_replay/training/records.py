@@ -7,10 +7,19 @@ checkpoint's step, so no step is there twice; a line torn by a crash goes with t
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
+
+REPLAY_COLUMNS = (
+    *("step", "birth_step", "age", "rollout_id", "group_id", "problem_id", "unit", "priority"),
+    *("advantage", "reward", "length", "truncated", "replayed"),
+)
+ROLLOUT_COLUMNS = (
+    *("step", "rollout_id", "group_id", "problem_id", "text", "reward", "advantage", "length"),
+    *("truncated", "survived"),
+)
 
 
 class StepLog:
@@ -64,7 +73,12 @@ class TrainingRecords:
         beside.write_bytes(self.metrics.path.read_bytes())
         os.replace(beside, folder / "metrics.jsonl")
         trained = self.replay.table().assign(unit=unit, priority=priority)
-        for name, table in (("replay", trained), ("rollouts", self.rollouts.table())):
-            beside = folder / f"{name}.tmp"
-            table.to_parquet(beside, index=False)
-            os.replace(beside, folder / f"{name}.parquet")
+        _write_table(trained, REPLAY_COLUMNS, folder / "replay.parquet")
+        _write_table(self.rollouts.table(), ROLLOUT_COLUMNS, folder / "rollouts.parquet")
+
+
+def _write_table(table: pd.DataFrame, columns: Sequence[str], target: Path) -> None:
+    """Write a table that has its columns even where there was nothing to train on."""
+    beside = target.with_suffix(".tmp")
+    table.reindex(columns=columns).to_parquet(beside, index=False)
+    os.replace(beside, target)

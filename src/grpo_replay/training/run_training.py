@@ -68,16 +68,15 @@ def train_policy(
     run = checkpoints / key
     records = TrainingRecords(run / "records")
     trainer = build_trainer(settings, start_model, problems, run, records, report=report)
-    found = latest_whole(run)
-    records.keep_until(found[1] if found else 0)
+    with trainer.accelerator.main_process_first():
+        found = latest_whole(run)
+    if trainer.accelerator.is_main_process:
+        records.keep_until(found[1] if found else 0)
+        _show_live(records.metrics.path, output / "train")
     if found:
         print(f"{cell.cell} continues from step {found[1]}", flush=True)
-    if trainer.accelerator.is_main_process:
-        _show_live(records.metrics.path, output / "train")
     trainer.train(resume_from_checkpoint=str(found[0]) if found else None)
-    if trainer.accelerator.is_main_process:
-        _publish(trainer, records, cell, output)
-    trainer.accelerator.wait_for_everyone()
+    _publish(trainer, records, cell, output)
     if trainer.accelerator.is_main_process and not training.keep_checkpoints:
         shutil.rmtree(run)
 
@@ -230,10 +229,12 @@ def _show_live(live: Path, folder: Path) -> None:
 def _publish(
     trainer: ReplayGRPOTrainer, records: TrainingRecords, cell: Cell, output: Path
 ) -> None:
-    beside = output / "model.tmp"
-    shutil.rmtree(beside, ignore_errors=True)
-    trainer.save_model(str(beside))
-    (beside / "training_args.bin").unlink()  # a pickle; the settings are in cell.json
-    records.publish(output / "train", cell.unit, cell.priority)
-    shutil.rmtree(output / "model", ignore_errors=True)
-    os.replace(beside, output / "model")
+    beside = output / "model.unfinished"
+    trainer.save_model(str(beside))  # all processes: each may hold a part of the weights
+    trainer.accelerator.wait_for_everyone()
+    if trainer.accelerator.is_main_process:
+        (beside / "training_args.bin").unlink()  # a pickle; the settings are in cell.json
+        records.publish(output / "train", cell.unit, cell.priority)
+        shutil.rmtree(output / "model", ignore_errors=True)
+        os.replace(beside, output / "model")
+    trainer.accelerator.wait_for_everyone()
