@@ -169,7 +169,8 @@ def test_a_killed_training_is_continued(finished: Workflow, tmp_path: Path) -> N
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    wait_for(lambda: list(workflow.results.glob("checkpoints/training/s/*/*/checkpoint-*/whole.json")))
+    checkpoints = workflow.results / "checkpoints" / "training" / "s"
+    wait_for(lambda: list(checkpoints.glob("*/*/checkpoint-*/whole.json")))
     subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=True)
     process.wait()
     assert not (cell / "model").exists()

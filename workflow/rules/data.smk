@@ -53,6 +53,8 @@ rule warm_start:
         f"{LOGS}/warm_start/{{scale}}.log",
     conda:
         "../../envs/train.yaml"
+    # Everything of the scale waits for it, so it may have a second core.
+    threads: 2
     params:
         settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
     script:
