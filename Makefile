@@ -5,8 +5,8 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 export OMP_NUM_THREADS ?= 1
-export HF_HUB_DISABLE_TELEMETRY = 1
-export MLFLOW_DISABLE_TELEMETRY = true
+export HF_HUB_DISABLE_TELEMETRY ?= 1
+export MLFLOW_DISABLE_TELEMETRY ?= true
 
 .PHONY: run test lint format install ui clean
 

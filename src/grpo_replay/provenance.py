@@ -1,12 +1,10 @@
-"""Where a result comes from: code, versions, hardware."""
+"""Where a result comes from: code and hardware."""
 
 import os
 import platform
+import shutil
 import subprocess
-from importlib.metadata import version
 from pathlib import Path
-
-PACKAGES = ("torch", "transformers", "trl", "snakemake", "mlflow", "math-verify")
 
 
 def commit() -> str:
@@ -21,15 +19,12 @@ def commit() -> str:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
+    if shutil.which("git") is None:
+        return None
     done = subprocess.run(
         ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
     )
     return done.stdout.strip() if done.returncode == 0 else None
-
-
-def versions() -> dict[str, str]:
-    """Installed versions of the libraries that decide a result."""
-    return {name: version(name) for name in PACKAGES}
 
 
 def hardware() -> str:

@@ -5,6 +5,8 @@ production: rewards from text, advantages, replay, padding, loss, optimizer, che
 """
 
 import copy
+import zlib
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,7 @@ class Script:
     """
 
     share: float | list[float] = 0.5
+    keyed: bool = False
     policies: list[dict[str, torch.Tensor]] = field(default_factory=list)
     steps: int = 0
 
@@ -64,14 +67,25 @@ class Script:
         model = trainer.accelerator.unwrap_model(trainer.model)
         self.policies.append(copy.deepcopy(model.state_dict()))
         prompt_ids = tokenizer.apply_chat_template(prompts, add_generation_prompt=True)["input_ids"]
+        place: Counter[str] = Counter()
         completion_ids = []
         for prompt in prompts:
-            right = right_answer(prompt[-1]["content"])
-            words = "".join(str(int(d)) for d in torch.randint(0, 10, (6,)))
-            answer = right if torch.rand(()) < share else "x"
-            text = f"{words[: int(torch.randint(1, 7, ()))]} \\boxed{{{answer}}}<|im_end|>"
+            message = prompt[-1]["content"]
+            generator = torch.default_generator
+            if self.keyed:
+                key = f"{self.steps} {place[message]} {message}"
+                generator = torch.Generator().manual_seed(zlib.crc32(key.encode()))
+                place[message] += 1
+            text = self._answer(message, share, generator)
             completion_ids.append(tokenizer(text)["input_ids"])
         return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}
+
+    def _answer(self, message: str, share: float, generator: torch.Generator) -> str:
+        digits = torch.randint(0, 10, (6,), generator=generator).tolist()
+        length = int(torch.randint(1, 7, (), generator=generator))
+        right = torch.rand((), generator=generator) < share
+        answer = right_answer(message) if right else "x"
+        return "".join(map(str, digits[:length])) + f" \\boxed{{{answer}}}<|im_end|>"
 
 
 def right_answer(message: str) -> str:

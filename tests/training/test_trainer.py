@@ -251,6 +251,23 @@ def without_seconds(probe: Probe) -> list[dict]:
     ]
 
 
+def test_micro_batches_change_no_draw_and_no_update(tiny_model: Path, tmp_path: Path) -> None:
+    """Accumulated over four micro-batches or in one piece: the mean is over the mini-batch."""
+    study = tiny_study(steps=4, replay_warmup=1)
+    settings = cell_settings(study, "ours")
+    changes = []
+    for micro_batch in (16, 4):
+        run = tmp_path / str(micro_batch)
+        probe = make_probe({**settings, "micro_batch": micro_batch}, tiny_model, run)
+        probe.trainer.train()
+        model = probe.trainer.accelerator.unwrap_model(probe.trainer.model)
+        start = probe.script.policies[0]
+        change = [model.state_dict()[name] - start[name] for name in start]
+        changes.append((torch.cat([c.flatten() for c in change]), trained_on(probe)))
+    assert changes[0][1].equals(changes[1][1])
+    assert (changes[0][0] - changes[1][0]).norm() < 1e-3 * changes[0][0].norm()
+
+
 def test_the_same_cell_twice_gives_the_same_numbers(tiny_model: Path, tmp_path: Path) -> None:
     study = tiny_study(steps=3)
     runs = []

@@ -1,11 +1,13 @@
 """The whole DAG, for real: what it makes, what it makes again, and what it refuses."""
 
 import json
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 import yaml
 from conftest import Workflow, copy_repository
@@ -171,7 +173,7 @@ def test_a_killed_training_is_continued(finished: Workflow, tmp_path: Path) -> N
     )
     checkpoints = workflow.results / "checkpoints" / "training" / "s"
     wait_for(lambda: list(checkpoints.glob("*/*/checkpoint-*/whole.json")))
-    subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=True)
+    kill_all(process.pid)
     process.wait()
     assert not (cell / "model").exists()
     workflow.run("--unlock")
@@ -187,9 +189,15 @@ def test_a_killed_training_is_continued(finished: Workflow, tmp_path: Path) -> N
     )
 
 
-def copy_results(source: Workflow, target: Workflow, part: str) -> None:
-    import shutil
+def kill_all(pid: int) -> None:
+    """SIGKILL a process and all that it started, at once."""
+    family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    for member in family:
+        member.kill()
+    psutil.wait_procs(family[1:])
 
+
+def copy_results(source: Workflow, target: Workflow, part: str) -> None:
     copy = shutil.copytree if (source.results / part).is_dir() else shutil.copy
     target.results.mkdir(parents=True, exist_ok=True)
     copy(source.results / part, target.results / part)

@@ -11,6 +11,7 @@ sys.path.insert(0, SOURCE)
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")])))
 # Tiny models gain nothing from threads, and jobs side by side lose by them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from grpo_replay import grid, plan
 from grpo_replay.study_file import load_study

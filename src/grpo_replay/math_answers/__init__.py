@@ -1,16 +1,14 @@
-r"""Grade mathematical answers: box extraction, training reward, evaluation grade; the only user of
-math-verify.
+r"""Mathematical answers: the last box, the training reward, the evaluation grade.
 
 Three verdicts on one completion (paper, section "Verifiers"):
 
-- `training_reward`: exact string match after the Minerva clean-up, on the last box of the last 500
-characters;
+- `training_reward`: exact string match after the Minerva clean-up, on the last box of the last
+  500 characters;
 - `grade`: what our tables count. The last complete box alone is judged: first by exact rules
-(`rules.py`), then
-  by math-verify in a process that can be killed (`worker.py`), with its numeric tolerance made
-  strict;
+  (`rules.py`), then by math-verify in a process that can be killed (`worker.py`), with its numeric
+  tolerance made strict;
 - `grade_paper`: the paper's evaluation, math-verify on the raw completion, kept as a column beside
-`grade`.
+  `grade`.
 
 What `grade` decides, and where math-verify differs (mv):
 

@@ -10,16 +10,14 @@ from .boxes import last_boxed
 from .pool import Question, Reply, ask_all
 from .rules import aligned, clean, decide, is_number
 
-# Raise it with every change of a verdict: the workflow re-grades all stored samples when it
-# differs.
+# Raise it with every change of a verdict: the workflow then re-grades all stored samples.
 GRADER_VERSION = 1
 TIMEOUT_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Grade:
-    """One verdict. `method` tells which rule spoke; `extracted` is the answer as found in the last
-    box.
+    """One verdict: `method` tells which rule spoke, `extracted` is the content of the last box.
 
     `timed_out`: the answer could not be decided within its time (or memory) and counts as wrong.
     """
@@ -46,8 +44,7 @@ def grade_many(
     """Grade (gold, completion) pairs, in order. Equal pairs are graded once.
 
     `workers`: grading processes, by default one per available core; none is started when the cheap
-    rules
-    decide everything. `timeout`: seconds that one answer may cost.
+    rules decide everything. `timeout`: seconds that one answer may cost.
     """
     answers = {completion: last_boxed(completion) for _, completion in pairs}
     keys = [(gold, answers[completion]) for gold, completion in pairs]

@@ -68,12 +68,8 @@ class Worker:
         """Start the process without waiting until it is ready."""
         paths = [_PACKAGE_ROOT, *(path for path in sys.path if path)]
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                _MODULE,
-            ],  # -P: a file in the current folder must not shadow a module
+            # -P: a file in the current folder must not shadow a module.
+            [sys.executable, "-P", "-m", _MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -129,8 +129,7 @@ def _provably_different(gold: sympy.Expr, answer: sympy.Expr) -> bool:
     difference = (gold - answer).doit()
     if difference.is_Rational:
         return not difference.is_zero
-    # evalf raises its working precision until a digit is certain; a true zero never gets one (_prec
-    # 1)
+    # evalf raises its precision until a digit is certain; a true zero never gets one (_prec 1).
     parts = (part.evalf(5, maxn=2000) for part in difference.as_real_imag())
     return any(part.is_Float and part._prec > 1 and not part.is_zero for part in parts)
 
