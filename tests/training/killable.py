@@ -1,0 +1,45 @@
+"""Trains a cell through `train_policy` with scripted rollouts; the parent process kills it.
+
+Arguments: model, problems, output, checkpoints; a fifth one, a step, ends the process itself in the
+middle of writing that step's checkpoint.
+"""
+
+import os
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+
+from scripted import Script, cell_settings, tiny_study
+
+from grpo_replay.training import checkpoints as checkpoints_module
+from grpo_replay.training import run_training, trainer
+
+
+def die_while_saving(at_step: int) -> None:
+    """Write a part of the step's replay state, then end without any clean-up."""
+    save = checkpoints_module.save_replay_state
+
+    def torn(folder: Path, arrays: dict, values: dict) -> None:
+        if values["step"] == at_step:
+            (folder / checkpoints_module.ARRAYS_FILE).write_bytes(b"torn")
+            os.kill(os.getpid(), signal.SIGKILL)
+        save(folder, arrays, values)
+
+    trainer.save_replay_state = torn
+
+
+if __name__ == "__main__":
+    model, problems, output, checkpoints = map(Path, sys.argv[1:5])
+    if len(sys.argv) > 5:
+        die_while_saving(int(sys.argv[5]))
+    study = tiny_study(steps=30, replay_warmup=1, checkpoint_every=1)
+    run_training.build_trainer = partial(run_training.build_trainer, rollout_func=Script())
+    run_training.train_policy(
+        cell_settings(study, "ours", tau_max=2),
+        model,
+        problems,
+        output,
+        checkpoints,
+        report=lambda record: print("step", record["step"], flush=True),
+    )

@@ -1,0 +1,98 @@
+"""SIGKILL, again and again, also while a checkpoint is being written: the end is the same."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scripted import TINY
+
+from grpo_replay.problems import make_problems
+from grpo_replay.study_file import load_study
+
+SCRIPT = Path(__file__).with_name("killable.py")
+STEPS = 30
+
+
+def start(model: Path, folder: Path, *extra: str) -> subprocess.Popen:
+    problems = folder / "problems.jsonl"
+    if not problems.exists():
+        make_problems(load_study(TINY).problems, problems)
+    paths = (model, problems, folder / "cell", folder / "checkpoints")
+    command = [sys.executable, str(SCRIPT), *map(str, paths), *extra]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+
+def steps_until(process: subprocess.Popen, wanted: int) -> list[int]:
+    """The steps that a process reports, up to a wanted one or its end."""
+    steps = []
+    for line in process.stdout:
+        if line.startswith("step "):
+            steps.append(int(line.split()[1]))
+            if steps[-1] >= wanted:
+                break
+    return steps
+
+
+def result(folder: Path) -> tuple[bytes, pd.DataFrame, list[dict]]:
+    cell = folder / "cell"
+    lines = (cell / "train" / "metrics.jsonl").read_text().splitlines()
+    metrics = [
+        {name: value for name, value in json.loads(line).items() if not name.startswith("perf/")}
+        for line in lines
+    ]
+    weights = (cell / "model" / "model.safetensors").read_bytes()
+    return weights, pd.read_parquet(cell / "train" / "replay.parquet"), metrics
+
+
+def test_killed_runs_end_like_one_that_was_left_alone(tiny_model: Path, tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+    assert start(tiny_model, whole).wait() == 0
+    random = np.random.default_rng(int.from_bytes(os.urandom(4)))
+    reached = 0
+    for pause in random.uniform(0, 0.3, size=4):
+        process = start(tiny_model, killed)
+        first, *_ = steps_until(process, reached + 1)
+        assert first <= reached + 1  # no step is skipped
+        try:
+            process.wait(timeout=pause)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        more = steps_until(process, STEPS)
+        reached = max([first, *more])
+        process.wait()
+        assert not (killed / "cell" / "model").exists()
+    torn = start(tiny_model, killed, str(reached + 2))
+    assert steps_until(torn, STEPS)[-1] == reached + 2
+    assert torn.wait() == -9
+    assert start(tiny_model, killed).wait() == 0
+    weights, replay, metrics = result(killed)
+    expected_weights, expected_replay, expected_metrics = result(whole)
+    assert metrics == expected_metrics
+    assert replay.equals(expected_replay)
+    assert replay.replayed.any()
+    assert weights == expected_weights
+    assert not list((killed / "checkpoints").rglob("checkpoint-*"))
+
+
+def test_another_configuration_is_not_resumed(tiny_model: Path, tmp_path: Path) -> None:
+    """Checkpoints are keyed by all that decides the run."""
+    process = start(tiny_model, tmp_path, "3")  # ends itself at step 3
+    process.wait()
+    runs = list((tmp_path / "checkpoints").iterdir())
+    assert len(runs) == 1
+    runs[0].rename(runs[0].with_name("0123456789abcdef"))  # as if made under other settings
+    process = start(tiny_model, tmp_path)
+    output = process.stdout.read()
+    assert process.wait() == 0
+    assert "checkpoints of another configuration" in output
+    assert "continues from step" not in output
+    assert "step 1\n" in output
