@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: run test lint format install ui clean
+.PHONY: run test lint format bench install ui clean
 
 run: $(INSTALLED)
 	$(BIN)/snakemake --cores $(CORES)
@@ -26,6 +26,11 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/snakefmt Snakefile workflow/rules
+
+# Measured, never tested: figures depend on the machine.
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/bench_buffer.py
+	$(BIN)/python benchmarks/bench_trainer.py
 
 install: $(INSTALLED)
 
