@@ -35,6 +35,7 @@ bench: $(INSTALLED)
 install: $(INSTALLED)
 
 $(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(v not in ((3, 11), (3, 12)) and "Python 3.11 or 3.12 is needed, found %d.%d; name one: make PYTHON=..." % v)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -51,3 +51,7 @@ onstart:
 
 onsuccess:
     print(closing())
+
+
+onerror:
+    print(plan.stopped(Path(RESULTS)))

@@ -70,7 +70,7 @@ def run(trainer: GRPOTrainer) -> float:
 def main() -> None:
     """Print medians, and ratios turn by turn."""
     torch.set_num_threads(1)
-    study = tiny_study(steps=STEPS, replay_warmup=1, checkpoint_every=1000)
+    study = tiny_study(steps=STEPS, replay_warmup=1)
     settings = cell_settings(study, "ours")
     settings["cell"]["replay_ratio"] = 0.0
     ours, plain = [], []
@@ -91,7 +91,7 @@ def main() -> None:
                 model=AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32),
                 reward_funcs=boxed_answer_reward,
                 args=trainer_arguments(settings, folder / "p"),
-                train_dataset=training_set(problems, tokenizer, study.training),
+                train_dataset=training_set(problems, tokenizer, study.training, seed=42),
                 processing_class=tokenizer,
                 rollout_func=MixedScript(),
             )

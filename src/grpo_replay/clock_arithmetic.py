@@ -33,11 +33,6 @@ class Problem(TypedDict):
     answer: str
 
 
-def chance_percent(hours: int) -> float:
-    """Return the accuracy in percent of an answer that is guessed from the hours of the clock."""
-    return 100.0 / hours
-
-
 def split_of(problem: str) -> Split:
     """Return the split a problem text belongs to, by its checksum.
 

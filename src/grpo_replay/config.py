@@ -5,139 +5,22 @@ Importing this module must stay cheap: Snakemake reads it before every run.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from grpo_replay.errors import suggestion
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-NonNegativeInt = Annotated[int, Field(ge=0)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
-ChainLength = Annotated[int, Field(ge=1, le=26)]  # moves are named A to Z
-
-
-class Strict(BaseModel):
-    """Base of every section: frozen, and an unknown key is an error, not a silent default."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ClockProblems(Strict):
-    """Generated clock arithmetic (the nano study); the error rates shape the base model's worked
-    solutions.
-    """
-
-    source: Literal["clock"]
-    hours: Annotated[int, Field(ge=2, le=10)]
-    max_step: PositiveInt
-    steps: list[ChainLength] = Field(min_length=1)
-    count: PositiveInt
-    seed: int
-    wrap_error: Fraction
-    random_error: Fraction
-
-
-class FileProblems(Strict):
-    """Problems from a JSON Lines file (fields id, problem, answer, optionally solution) under
-    `GRPO_REPLAY_DATA`.
-    """
-
-    source: Literal["file"]
-    file: str
-    limit: PositiveInt | None = None
-
-
-class ClockBenchmark(Strict):
-    """A generated benchmark: chains of one length."""
-
-    source: Literal["clock"]
-    title: str
-    hours: Annotated[int, Field(ge=2, le=10)]
-    max_step: PositiveInt
-    steps: ChainLength
-    n_problems: PositiveInt
-    k: PositiveInt
-    seed: int
-    limit: None = None
-
-    @property
-    def chance(self) -> float:
-        """Accuracy in percent of an answer that is drawn at random."""
-        return 100.0 / self.hours
-
-
-class FileBenchmark(Strict):
-    """A benchmark file under `GRPO_REPLAY_DATA`; `n_problems` is checked on loading, `limit`
-    keeps the first ones.
-    """
-
-    source: Literal["file"]
-    title: str
-    file: str
-    n_problems: PositiveInt
-    k: PositiveInt
-    limit: PositiveInt | None = None
-
-    @property
-    def chance(self) -> float:
-        """Free-form answers: a random one is never right."""
-        return 0.0
-
-
-TrainingProblems = Annotated[ClockProblems | FileProblems, Field(discriminator="source")]
-Benchmark = Annotated[ClockBenchmark | FileBenchmark, Field(discriminator="source")]
-
-
-class PromptSelection(Strict):
-    """A first pass of the start model over candidate problems, keeping those whose group of
-    rollouts is mixed.
-    """
-
-    candidates: PositiveInt
-    rollouts: PositiveInt
-    max_completion_tokens: PositiveInt
-    keep: PositiveInt
-    seed: int
-
-
-class FromScratchModel(Strict):
-    """A small Qwen3-architecture model that the workflow trains on worked solutions with errors."""
-
-    source: Literal["from_scratch"]
-    hidden_size: PositiveInt
-    layers: PositiveInt
-    heads: PositiveInt
-    kv_heads: PositiveInt
-    intermediate_size: PositiveInt
-    updates: PositiveInt
-    texts_per_update: PositiveInt
-    learning_rate: PositiveFloat
-    seed: int
-
-
-class PretrainedModel(Strict):
-    """A model from the Hub by pinned revision, or the folder of its name under
-    `GRPO_REPLAY_MODELS`.
-    """
-
-    source: Literal["pretrained"]
-    name: str
-    revision: str
-
-
-Model = Annotated[FromScratchModel | PretrainedModel, Field(discriminator="source")]
-
-
-class WarmStart(Strict):
-    """A few supervised steps in the boxed format; every method, and the base row, start from its
-    result.
-    """
-
-    file: str
-    steps: PositiveInt
-    batch_size: PositiveInt
-    learning_rate: PositiveFloat
-    max_tokens: PositiveInt
-    seed: int
+from grpo_replay.sources import (
+    Benchmark,
+    ClockProblems,
+    Fraction,
+    FromScratchModel,
+    Model,
+    Name,
+    NonNegativeInt,
+    PromptSelection,
+    Strict,
+    TrainingProblems,
+    WarmStart,
+)
 
 
 class Scale(Strict):
@@ -150,7 +33,7 @@ class Scale(Strict):
     hours_base: Annotated[float, Field(ge=0)]
     hours_train: PositiveFloat
     hours_evaluate: PositiveFloat
-    gpus: NonNegativeInt = 0
+    gpus: Annotated[int, Field(ge=0, le=1)] = 0
 
 
 # --- methods and grid ---
@@ -196,7 +79,7 @@ class GridBlock(Strict):
     tau_max: list[PositiveInt] = Field(min_length=1)
     replay_ratio: list[Annotated[float, Field(ge=0)]] = Field(min_length=1)
     alpha: list[Fraction] = Field(min_length=1)
-    seeds: list[int] = Field(min_length=1)
+    seeds: list[NonNegativeInt] = Field(min_length=1)
 
 
 class Training(Strict):
@@ -222,8 +105,6 @@ class Training(Strict):
     gradient_checkpointing: bool
     replay_warmup: NonNegativeInt
     buffer_capacity: PositiveInt
-    checkpoint_every: PositiveInt
-    keep_checkpoints: bool
 
     @property
     def updates_per_step(self) -> int:
@@ -239,6 +120,13 @@ class Training(Strict):
         return self
 
 
+class Checkpoints(Strict):
+    """How often a training run can be continued from, in steps; kept after success or not."""
+
+    every: PositiveInt
+    keep: bool
+
+
 class Evaluation(Strict):
     """How answers are sampled (paper, section "Evaluation")."""
 
@@ -247,7 +135,7 @@ class Evaluation(Strict):
     top_p: Annotated[float, Field(gt=0, le=1)]
     top_k: NonNegativeInt
     samples_per_wave: PositiveInt
-    first_wave_seed: int
+    first_wave_seed: NonNegativeInt
     grade_timeout_seconds: PositiveFloat
 
 
@@ -264,6 +152,7 @@ class Study(Strict):
     prompt_selection: PromptSelection | None = None
     benchmarks: dict[Name, Benchmark] = Field(min_length=1)
     training: Training
+    checkpoints: Checkpoints
     evaluation: Evaluation
 
     @model_validator(mode="after")
@@ -286,15 +175,17 @@ class Study(Strict):
             raise ValueError(
                 f"scales.{scratch[0]}.model: source from_scratch needs problems with source clock"
             )
+        prompts = self.training.rollouts_per_step // self.training.group_size
+        if self.prompt_selection and self.prompt_selection.keep < prompts:
+            raise ValueError(f"prompt_selection.keep: a step needs {prompts} prompts")
         return self
 
     @model_validator(mode="after")
     def _micro_batches_divide(self) -> "Study":
         for name, scale in self.scales.items():
-            rows = scale.micro_batch * max(scale.gpus, 1)
-            if self.training.mini_batch % rows:
+            if self.training.mini_batch % scale.micro_batch:
                 raise ValueError(
-                    f"scales.{name}: mini_batch {self.training.mini_batch} must be a multiple of "
-                    f"micro_batch x processes = {rows}"
+                    f"scales.{name}.micro_batch: training.mini_batch {self.training.mini_batch} "
+                    f"must be a multiple of it (found {scale.micro_batch})"
                 )
         return self

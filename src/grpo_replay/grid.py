@@ -2,6 +2,8 @@
 after, never parsed.
 """
 
+import hashlib
+import json
 from fnmatch import fnmatchcase
 from itertools import product
 
@@ -13,6 +15,10 @@ from grpo_replay.errors import ConfigError
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
 # of a package.
 ALGORITHM_VERSION = 1
+# Raise with every change of a verdict: all stored samples are then graded again.
+GRADER_VERSION = 1
+# Fixed for plain GRPO, so that editing what it does not use retrains none of its cells.
+UNUSED_WITHOUT_REPLAY = {"replay_warmup": 0, "priority_epsilon": 1.0, "buffer_capacity": 1}
 
 
 class Cell(BaseModel):
@@ -126,30 +132,44 @@ def start_model(study: Study, scale: str) -> str:
 
 
 def resolve(study: Study, cell: Cell) -> dict:
-    """Everything that decides a cell's result, as plain JSON-like values (the content of
-    `cell.json`).
-    """
+    """Everything that decides a cell's scores, as plain JSON-like values (`cell.json`)."""
     return {
         "cell": cell.model_dump(),
         "study": study.study,
         "model": study.scales[cell.scale].model.model_dump(),
+        "problems": study.problems.model_dump(mode="json"),
+        "warm_start": study.warm_start and study.warm_start.model_dump(mode="json"),
+        "prompt_selection": study.prompt_selection
+        and study.prompt_selection.model_dump(mode="json"),
         "training": training_settings(study, cell) if cell.trained else None,
         "evaluation": evaluation_settings(study, cell),
+        "benchmarks": {n: b.model_dump(mode="json") for n, b in study.benchmarks.items()},
+        "grader": {
+            "version": GRADER_VERSION,
+            "timeout_seconds": study.evaluation.grade_timeout_seconds,
+        },
     }
 
 
+def config_hash(resolved: dict) -> str:
+    """The SHA-256 of a resolved cell, whatever the order of keys and white space in its file."""
+    text = json.dumps(resolved, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def training_settings(study: Study, cell: Cell) -> dict:
-    """What `train_policy` gets as params: a change of any of these values retrains the cell, of
-    nothing else.
-    """
+    """What `train_policy` gets as params: a change of any value retrains the cell, of no other."""
     scale = study.scales[cell.scale]
+    training = study.training.model_dump(mode="json")
+    if cell.composition == "none":
+        training |= UNUSED_WITHOUT_REPLAY
     return {
         "algorithm_version": ALGORITHM_VERSION,
         "study": study.study,
         "cell": cell.model_dump(),
         "micro_batch": scale.micro_batch,
         "processes": max(scale.gpus, 1),
-        "training": study.training.model_dump(mode="json"),
+        "training": training,
     }
 
 

@@ -1,27 +1,36 @@
 """What a run will make, about how long that takes, and where everything is at the end."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from grpo_replay.config import Study
-from grpo_replay.grid import Cell
+from grpo_replay.grid import Cell, config_hash, resolve
+
+
+def is_finished(study: Study, cell: Cell, results: Path) -> bool:
+    """Whether a cell has scores that belong to its present configuration."""
+    path = results / "cells" / cell.cell / "scores.json"
+    if not path.is_file():
+        return False
+    scores = json.loads(path.read_text(encoding="utf-8"))
+    return scores["config_hash"] == config_hash(resolve(study, cell))
 
 
 def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
     """Hours of one worker for what is not there yet, from the study's own figures."""
-    unfinished = [c for c in cells if not (results / "cells" / c.cell / "scores.json").is_file()]
+    unfinished = [c for c in cells if not is_finished(study, c, results)]
     bases = {c.scale for c in unfinished if not (results / "base_models" / c.scale).is_dir()}
     hours = sum(study.scales[scale].hours_base for scale in bases)
     for cell in unfinished:
         scale = study.scales[cell.scale]
-        trains = cell.trained and not (results / "cells" / cell.cell / "model").is_dir()
-        hours += scale.hours_evaluate + (scale.hours_train if trains else 0)
+        hours += scale.hours_evaluate + (scale.hours_train if cell.trained else 0)
     return hours
 
 
 def opening(study: Study, cells: dict[str, Cell], results: Path, workers: int) -> str:
     """One line for the start of a run."""
-    finished = sum((results / "cells" / c / "scores.json").is_file() for c in cells)
+    finished = sum(is_finished(study, cell, results) for cell in cells.values())
     hours = hours_left(study, cells.values(), results) / max(1, min(workers, len(cells)))
     return (
         f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished; "
@@ -32,7 +41,7 @@ def opening(study: Study, cells: dict[str, Cell], results: Path, workers: int) -
 
 def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: str) -> str:
     """Where tables, figures and runs are, for the end of a run."""
-    finished = sum((results / "cells" / c / "scores.json").is_file() for c in cells)
+    finished = sum(is_finished(study, cell, results) for cell in cells.values())
     return (
         f"\nStudy {study.study}: {finished} of {len(cells)} cells are finished.\n"
         f"  main table  {results}/tables/main.md\n"
@@ -40,6 +49,14 @@ def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: s
         f"  figures     {results}/figures/\n"
         f"  scores      {results}/scores.parquet\n"
         f"  MLflow      mlflow ui --host 127.0.0.1 --backend-store-uri {tracking_uri}\n"
+    )
+
+
+def stopped(results: Path) -> str:
+    """What to do after a run in which a job failed."""
+    return (
+        f"\nNot everything is done: look above, and in {results}/logs. What is finished stays; a "
+        "second run makes the rest.\nTables of some cells alone: --config only='<glob over ids>'\n"
     )
 
 

@@ -4,17 +4,17 @@ import os
 from pathlib import Path
 
 from grpo_replay.clock_arithmetic import make_problems as make_clock_problems
-from grpo_replay.config import (
+from grpo_replay.config import Study
+from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
+from grpo_replay.problems import data_file, read_problems
+from grpo_replay.sources import (
     ClockBenchmark,
     ClockProblems,
     FileBenchmark,
     FileProblems,
     PretrainedModel,
-    Study,
     WarmStart,
 )
-from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
-from grpo_replay.problems import data_file, read_problems
 
 MODELS_VARIABLE = "GRPO_REPLAY_MODELS"
 
@@ -77,6 +77,15 @@ def _complaint(check, key: str, argument) -> str | None:
 
 
 def _check_source(source: Source) -> None:
+    if isinstance(source, ClockBenchmark):
+        make_clock_problems(
+            source.steps,
+            source.n_problems,
+            source.hours,
+            source.max_step,
+            source.seed,
+            "benchmark",
+        )
     if isinstance(source, ClockProblems):
         make_clock_problems(source.steps, source.count, source.hours, source.max_step, source.seed)
     for file in source_files(source):

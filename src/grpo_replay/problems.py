@@ -14,7 +14,7 @@ from grpo_replay.clock_arithmetic import make_problems as make_clock_problems
 from grpo_replay.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from grpo_replay.config import ClockProblems, FileProblems
+    from grpo_replay.sources import ClockProblems, FileProblems
 
 DATA_VARIABLE = "GRPO_REPLAY_DATA"
 FIELDS = ("id", "problem", "answer")

@@ -1,45 +1,72 @@
 """MLflow: a view of the results, the only module that imports it. Losing the store loses no result.
 
 One run a cell: it is opened when the cell trains, logs each step in batches, and gets its
-evaluation when the cell is scored. A store that fails is reported and never stops a job.
+evaluation when the cell is scored. A store that fails is reported and never stops a job. The store
+is where the variable MLFLOW_TRACKING_URI says; the workflow sets it.
 """
 
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
 
+from filelock import FileLock  # noqa: E402
 from mlflow import MlflowClient  # noqa: E402
-from mlflow.entities import Metric, Param, RunTag  # noqa: E402
-from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.entities import Metric, Param  # noqa: E402
 
 from grpo_replay import provenance  # noqa: E402
 
 FLUSH_SECONDS = 10.0
 BATCH = 1000  # the most metrics that one request may hold
 PARAMS = 100  # likewise for parameters
+SQLITE = "sqlite:///"
 
 
-def make_store(uri: str, study: str, artifacts: Path, output: Path) -> None:
-    """Make the store's tables and the study's experiment: once, before jobs run side by side.
+class Store:
+    """The experiment of a study; tables and experiment are made where they are missing."""
 
-    Writes `output`: the uri and the experiment's id.
-    """
-    client = MlflowClient(uri)
-    experiment = client.get_experiment_by_name(study)
-    if experiment is None:
-        location = None if uri.startswith("http") else artifacts.resolve().as_uri()
-        identifier = client.create_experiment(study, artifact_location=location)
-    else:
-        identifier = experiment.experiment_id
-    output.write_text(json.dumps({"uri": uri, "experiment_id": identifier}), encoding="utf-8")
+    def __init__(self, study: str) -> None:
+        uri = os.environ["MLFLOW_TRACKING_URI"]
+        # Processes that meet on a new sqlite file break it for good: one makes it, others wait.
+        local = Path(uri.removeprefix(SQLITE)) if uri.startswith(SQLITE) else None
+        with FileLock(f"{local}.lock") if local else nullcontext():
+            self.client = MlflowClient(uri)
+            found = self.client.get_experiment_by_name(study)
+            place = (local.parent / "mlflow-artifacts" / study).as_uri() if local else None
+            self.experiment = (
+                found.experiment_id
+                if found
+                else self.client.create_experiment(study, artifact_location=place)
+            )
+
+    def run_of(self, cell: str) -> str | None:
+        """The id of a cell's run that no later one supersedes."""
+        runs = self.client.search_runs([self.experiment], f"tags.cell = '{cell}'")
+        return next((r.info.run_id for r in runs if "superseded" not in r.data.tags), None)
+
+    def open_run(self, settings: dict) -> "Run":
+        """Start a cell's run; an older one is marked, and ended if its process was killed."""
+        cell = settings["cell"]
+        if old := self.run_of(cell["cell"]):
+            self.client.set_tag(old, "superseded", "true")
+            if self.client.get_run(old).info.status == "RUNNING":
+                self.client.set_terminated(old, "KILLED")
+        tags = {name: cell[name] for name in ("cell", "scale", "method")}
+        tags |= {"study": settings["study"], "commit": provenance.commit()}
+        tags["hardware"] = provenance.hardware()
+        run = self.client.create_run(self.experiment, tags=tags, run_name=cell["cell"])
+        params = [Param(name, str(value)) for name, value in _flatten(settings).items()]
+        for start in range(0, len(params), PARAMS):
+            self.client.log_batch(run.info.run_id, params=params[start : start + PARAMS])
+        return Run(self.client, run.info.run_id)
 
 
 class Run:
@@ -76,27 +103,23 @@ class NoRun:
 
 
 @contextmanager
-def training_run(store: Path, settings: dict) -> Iterator[Run | NoRun]:
+def training_run(settings: dict) -> Iterator[Run | NoRun]:
     """The run of a cell while it trains. Ends FINISHED, or FAILED where the training raises."""
-    try:
-        run = _open(store, settings, "training")
-    except MlflowException as error:
-        print(f"warning: MLflow is out of reach, the cell trains without it: {error}", flush=True)
+    run = _quietly(lambda: Store(settings["study"]).open_run(settings))
+    if run is None:
         yield NoRun()
         return
     try:
         yield run
     except BaseException:
-        _quietly(run.client.set_terminated, run.run_id, "FAILED")
+        _quietly(lambda: run.client.set_terminated(run.run_id, "FAILED"))
         raise
     _quietly(run.flush)
-    _quietly(run.client.set_terminated, run.run_id, "FINISHED")
+    _quietly(lambda: run.client.set_terminated(run.run_id, "FINISHED"))
 
 
 def evaluation_metrics(scores: dict) -> dict[str, float]:
-    """A cell's `scores.json` as metrics: per benchmark `eval/<benchmark>/avg_at_<k>` and so on,
-    and their means.
-    """
+    """A cell's `scores.json` as metrics: `eval/<benchmark>/avg_at_<k>` and so on, and means."""
     metrics = {}
     for name, row in scores["benchmarks"].items():
         metrics[f"eval/{name}/avg_at_{row['k']}"] = row["avg_at_k"]
@@ -108,68 +131,56 @@ def evaluation_metrics(scores: dict) -> dict[str, float]:
     return metrics
 
 
-def log_scores(store: Path, settings: dict, metrics: dict[str, float]) -> None:
-    """Add evaluation metrics to the run of a cell; a base model gets its run here."""
+def log_scores(cell_file: Path, metrics: dict[str, float]) -> None:
+    """Add evaluation metrics, and the resolved settings as an artifact, to the run of a cell.
+
+    A base model, which does not train, gets its run here.
+    """
+    settings = json.loads(cell_file.read_text(encoding="utf-8"))
     now = int(time.time() * 1000)
     values = [Metric(name, float(value), now, 0) for name, value in metrics.items()]
-    cell = settings["cell"]["cell"]
 
     def log() -> None:
-        client, experiment = _client(store)
-        run_id = _current(client, experiment, cell) or _open(store, settings, "evaluated").run_id
-        client.log_batch(run_id, metrics=values, tags=[RunTag("stage", "evaluated")])
-        client.set_terminated(run_id, "FINISHED")
+        store = Store(settings["study"])
+        run_id = store.run_of(settings["cell"]["cell"]) or store.open_run(settings).run_id
+        store.client.log_batch(run_id, metrics=values)
+        store.client.log_artifact(run_id, str(cell_file))
+        store.client.set_terminated(run_id, "FINISHED")
 
     _quietly(log)
 
 
-def log_results(store: Path, study: str, files: list[Path]) -> None:
+def log_results(study: str, files: list[Path]) -> None:
     """Keep the study's tables and figures as artifacts of a run of their own."""
 
     def log() -> None:
-        client, experiment = _client(store)
-        found = _current(client, experiment, "results")
-        tags = {"study": study, "cell": "results", "mlflow.runName": "tables and figures"}
-        run_id = found or client.create_run(experiment, tags=tags).info.run_id
+        store = Store(study)
+        tags = {"study": study, "cell": "results"}
+        run_id = store.run_of("results") or (
+            store.client.create_run(
+                store.experiment, tags=tags, run_name="tables and figures"
+            ).info.run_id
+        )
         for file in files:
-            client.log_artifact(run_id, str(file), file.parent.name)
-        client.set_terminated(run_id, "FINISHED")
+            store.client.log_artifact(run_id, str(file), file.parent.name)
+        store.client.set_terminated(run_id, "FINISHED")
 
     _quietly(log)
 
 
-def _open(store: Path, settings: dict, stage: str) -> Run:
-    client, experiment = _client(store)
-    cell = settings["cell"]
-    superseded = _current(client, experiment, cell["cell"])
-    if superseded:
-        client.set_tag(superseded, "superseded", "true")
-    tags = {name: cell[name] for name in ("cell", "scale", "method")}
-    tags |= {"study": settings["study"], "stage": stage, "commit": provenance.commit()}
-    tags["hardware"] = provenance.hardware()
-    run = client.create_run(experiment, tags=tags, run_name=cell["cell"])
-    params = [Param(name, str(value)) for name, value in _flatten(settings).items()]
-    for start in range(0, len(params), PARAMS):
-        client.log_batch(run.info.run_id, params=params[start : start + PARAMS])
-    return Run(client, run.info.run_id)
+def make_store(study: str) -> None:
+    """Make the store and the study's experiment."""
+    _quietly(lambda: Store(study))
 
 
-def _client(store: Path) -> tuple[MlflowClient, str]:
-    place = json.loads(store.read_text(encoding="utf-8"))
-    return MlflowClient(place["uri"]), place["experiment_id"]
-
-
-def _current(client: MlflowClient, experiment: str, cell: str) -> str | None:
-    """The id of a cell's run that no later one supersedes."""
-    runs = client.search_runs([experiment], filter_string=f"tags.cell = '{cell}'")
-    return next((r.info.run_id for r in runs if "superseded" not in r.data.tags), None)
-
-
-def _quietly(action, *arguments) -> None:
+def _quietly(action: Callable[[], Any]) -> Any:
+    # Whatever a store may raise (its own errors, those of sqlite, of the network): a view that is
+    # out of reach must not cost a training run.
     try:
-        action(*arguments)
-    except MlflowException as error:
-        print(f"warning: MLflow did not take something; no result is lost: {error}", flush=True)
+        return action()
+    except Exception as error:
+        print(f"warning: MLflow failed; no result is lost: {error!r}", flush=True)
+        return None
 
 
 def _flatten(nested: dict, prefix: str = "") -> dict:

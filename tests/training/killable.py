@@ -1,7 +1,7 @@
 """Trains a cell through `train_policy` with scripted rollouts; the parent process kills it.
 
-Arguments: model, problems, output, checkpoints; a fifth one, a step, ends the process itself in the
-middle of writing that step's checkpoint.
+Arguments: model, problems, output, checkpoints; a fifth one, a step or "publish", ends the process
+itself in the middle of writing that step's checkpoint, or of publishing the result.
 """
 
 import os
@@ -12,8 +12,10 @@ from pathlib import Path
 
 from scripted import Script, cell_settings, tiny_study
 
+from grpo_replay.config import Checkpoints
 from grpo_replay.training import checkpoints as checkpoints_module
 from grpo_replay.training import run_training, trainer
+from grpo_replay.training.records import TrainingRecords
 
 
 def die_while_saving(at_step: int) -> None:
@@ -31,9 +33,11 @@ def die_while_saving(at_step: int) -> None:
 
 if __name__ == "__main__":
     model, problems, output, checkpoints = map(Path, sys.argv[1:5])
-    if len(sys.argv) > 5:
+    if sys.argv[5:] == ["publish"]:
+        TrainingRecords.publish = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+    elif len(sys.argv) > 5:
         die_while_saving(int(sys.argv[5]))
-    study = tiny_study(steps=30, replay_warmup=1, checkpoint_every=1)
+    study = tiny_study(steps=40, replay_warmup=1)
     run_training.build_trainer = partial(run_training.build_trainer, rollout_func=Script())
     run_training.train_policy(
         cell_settings(study, "ours", tau_max=2),
@@ -41,5 +45,6 @@ if __name__ == "__main__":
         problems,
         output,
         checkpoints,
+        Checkpoints(every=1, keep=False),
         report=lambda record: print("step", record["step"], flush=True),
     )

@@ -118,13 +118,16 @@ class Probe:
     losses: list[dict[str, Any]] = field(default_factory=list)
 
 
-def make_probe(settings: dict, model: Path, run: Path, script: Script | None = None) -> Probe:
+def make_probe(
+    settings: dict, model: Path, run: Path, script: Script | None = None, every: int = 1000
+) -> Probe:
     """Build a trainer of the tiny study whose `_compute_loss` is watched."""
     problems = run / "problems.jsonl"
     make_problems(load_study(TINY).problems, problems)
     script = script or Script()
     records = TrainingRecords(run / "records")
     trainer = build_trainer(settings, model, problems, run, records, rollout_func=script)
+    trainer.args.save_steps = every * trainer.updates_per_step
     probe = Probe(trainer, script, records)
     compute_loss = trainer._compute_loss
 

@@ -14,7 +14,7 @@ from grpo_replay.problems import make_problems
 from grpo_replay.study_file import load_study
 
 SCRIPT = Path(__file__).with_name("killable.py")
-STEPS = 30
+STEPS = 40
 
 
 def start(model: Path, folder: Path, *extra: str) -> subprocess.Popen:
@@ -56,7 +56,9 @@ def test_killed_runs_end_like_one_that_was_left_alone(tiny_model: Path, tmp_path
     for folder in (whole, killed):
         folder.mkdir()
     assert start(tiny_model, whole).wait() == 0
-    random = np.random.default_rng(int.from_bytes(os.urandom(4)))
+    seed = int.from_bytes(os.urandom(4))
+    print(f"seed {seed}")  # shown when the test fails
+    random = np.random.default_rng(seed)
     reached = 0
     for pause in random.uniform(0, 0.3, size=4):
         process = start(tiny_model, killed)
@@ -81,6 +83,25 @@ def test_killed_runs_end_like_one_that_was_left_alone(tiny_model: Path, tmp_path
     assert replay.replayed.any()
     assert weights == expected_weights
     assert not list((killed / "checkpoints").rglob("checkpoint-*"))
+
+
+def test_a_run_that_died_while_publishing_trains_no_further(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    """The last checkpoint is the end of the training: the next start only publishes it."""
+    process = start(tiny_model, tmp_path, "publish")
+    process.wait()
+    assert not (tmp_path / "cell" / "model").exists()
+    assert start(tiny_model, tmp_path).wait() == 0
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    assert start(tiny_model, whole).wait() == 0
+    weights, replay, metrics = result(tmp_path)
+    expected_weights, expected_replay, expected_metrics = result(whole)
+    assert [row["step"] for row in metrics] == list(range(1, STEPS + 1))
+    assert metrics == expected_metrics
+    assert replay.equals(expected_replay)
+    assert weights == expected_weights
 
 
 def test_another_configuration_is_not_resumed(tiny_model: Path, tmp_path: Path) -> None:

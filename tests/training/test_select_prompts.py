@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_replay.config import FromScratchModel, PromptSelection, WarmStart
 from grpo_replay.errors import DataError
 from grpo_replay.problems import read_problems
+from grpo_replay.sources import FromScratchModel, PromptSelection, WarmStart
 from grpo_replay.training.base_model import make_network, save_folder, train_tokenizer
 from grpo_replay.training.select_prompts import select_prompts
 from grpo_replay.training.warm_start import boxed_solution, warm_start

@@ -1,6 +1,7 @@
 """What reaches the loss, through the real `train()` on a tiny model, for every method."""
 
 import json
+import shutil
 from collections import Counter
 from math import sqrt
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 import torch
 from scripted import Probe, Script, cell_settings, make_probe, tiny_study
 from transformers import AutoModelForCausalLM
+
+from grpo_replay.training.trainer import ReplayGRPOTrainer
 
 METHODS = {
     "grpo": None,
@@ -161,6 +164,55 @@ def test_loss_is_the_papers(trained: Probe) -> None:
         assert sum(e["loss"] for e in entries) == pytest.approx(total / max(tokens, 1), abs=1e-5)
 
 
+def test_clip_and_dual_clip_bind_as_in_the_paper(tiny_model: Path, tmp_path: Path) -> None:
+    """Loss and gradient of drifted rows equal a reference in float64, on every branch."""
+    probe = make_probe(cell_settings(tiny_study(steps=1), "grpo"), tiny_model, tmp_path)
+    probe.trainer.train()
+    entry = probe.losses[0]
+    inputs = dict(entry["inputs"])
+    mask = inputs["completion_mask"].bool()
+    generator = torch.Generator().manual_seed(0)
+    choices = torch.tensor([0.01, 0.7, 1.0, 1.5, 100.0])
+    drift = choices[torch.randint(0, 5, mask.shape, generator=generator)].log()
+    model = AutoModelForCausalLM.from_pretrained(tiny_model).double()
+    reference = policy_logprobs(model, inputs)
+    inputs["old_per_token_logps"] = (reference.detach() - drift).float()
+
+    ratio = (reference - inputs["old_per_token_logps"].double()).exp()
+    advantage = inputs["advantages"].double()[:, None].expand_as(ratio)
+    surrogate = torch.min(ratio * advantage, ratio.clamp(0.8, 1.28) * advantage)
+    bounded = torch.where(advantage < 0, torch.max(surrogate, 10.0 * advantage), surrogate)
+    tokens = inputs["num_items_in_batch"] / probe.trainer.updates_per_step
+    expected = -bounded[mask].sum() / tokens
+    expected.backward()
+    for sign in (advantage > 0, advantage < 0):
+        for value in choices.double():
+            assert (mask & sign & ((ratio - value).abs() < 0.01 * value)).any()  # all branches
+
+    trained = probe.trainer.accelerator.unwrap_model(probe.trainer.model)
+    trained.load_state_dict(probe.script.policies[0])
+    trained.train()
+    probe.trainer.current_gradient_accumulation_steps = 1
+    loss = ReplayGRPOTrainer._compute_loss(probe.trainer, trained, inputs)
+    trained.zero_grad()
+    loss.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
+    pairs = zip(trained.parameters(), model.parameters(), strict=True)
+    difference = sum(float((p.grad - q.grad).pow(2).sum()) for p, q in pairs)
+    assert difference < 1e-6 * sum(float(q.grad.pow(2).sum()) for q in model.parameters())
+
+
+def policy_logprobs(model: torch.nn.Module, inputs: dict) -> torch.Tensor:
+    """Log-probabilities of the completion tokens, row by row and without padding."""
+    rows = []
+    for row in range(len(inputs["advantages"])):
+        prompt = inputs["prompt_ids"][row][inputs["prompt_mask"][row].bool()]
+        answer = inputs["completion_ids"][row]
+        logits = model(torch.cat([prompt, answer])[None]).logits[0, len(prompt) - 1 : -1]
+        rows.append(logits.log_softmax(-1).gather(1, answer[:, None])[:, 0])
+    return torch.stack(rows)
+
+
 def test_first_update_of_a_step_sees_fresh_ratios_of_one(trained: Probe) -> None:
     for entry in trained.losses:
         if entry["update"] % 2 == 0:
@@ -182,6 +234,7 @@ def test_records_tell_every_step(trained: Probe) -> None:
         of_step = trained_on(trained).query("step == @row['step']")
         assert sum(row["replay/age_histogram"].values()) == len(of_step)
         assert row["replay/rows"] == of_step.replayed.sum()
+        assert (row["entropy"] is None) == of_step.empty
         assert row["tokens/replay"] == of_step[of_step.replayed].length.sum()
     replays = trained.trainer.method.composition != "none"
     assert metrics["clip_ratio/replay"].notna().any() == replays
@@ -211,16 +264,32 @@ def test_without_survivors_nothing_moves(tiny_model: Path, tmp_path: Path) -> No
     assert any(not torch.equal(after[name], last[name]) for name in after)
 
 
+def test_resume_in_a_later_pass_sees_the_same_prompts(tiny_model: Path, tmp_path: Path) -> None:
+    """60 problems, 8 a step: step 8 begins the second pass, step 10 is in the middle of it."""
+    study = tiny_study(steps=12)
+    settings = cell_settings(study, "grpo")
+    whole = make_probe(settings, tiny_model, tmp_path / "whole", every=2)
+    whole.trainer.train()
+    table = whole.records.rollouts.table()
+    assert table.problem_id.value_counts().max() > 4  # a problem is met again
+    for at in (8, 10):
+        resumed = make_probe(settings, tiny_model, tmp_path / f"from{at}")
+        shutil.copytree(tmp_path / "whole" / f"checkpoint-{2 * at}", tmp_path / f"at{at}")
+        resumed.trainer.train(resume_from_checkpoint=str(tmp_path / f"at{at}"))
+        expected = table[table.step > at].reset_index(drop=True)
+        assert resumed.records.rollouts.table().equals(expected)
+
+
 @pytest.mark.parametrize("method", ["ours", "uniform-pool"])
 def test_a_resumed_run_ends_like_one_that_never_stopped(
     method: str, tiny_model: Path, tmp_path: Path
 ) -> None:
     """Bit for bit: draws, metrics and weights, with evictions on both sides of the stop."""
-    study = tiny_study(steps=STEPS, replay_warmup=1, checkpoint_every=3)
+    study = tiny_study(steps=STEPS, replay_warmup=1)
     settings = cell_settings(study, method, tau_max=1)
-    whole = make_probe(settings, tiny_model, tmp_path / "whole")
+    whole = make_probe(settings, tiny_model, tmp_path / "whole", every=3)
     whole.trainer.train()
-    stopped = make_probe(settings, tiny_model, tmp_path / "stopped")
+    stopped = make_probe(settings, tiny_model, tmp_path / "stopped", every=3)
 
     def stop(record: dict) -> None:
         if record["step"] == 5:
@@ -229,7 +298,7 @@ def test_a_resumed_run_ends_like_one_that_never_stopped(
     stopped.trainer.report = stop
     with pytest.raises(KeyboardInterrupt):
         stopped.trainer.train()
-    resumed = make_probe(settings, tiny_model, tmp_path / "stopped")
+    resumed = make_probe(settings, tiny_model, tmp_path / "stopped", every=3)
     resumed.records.keep_until(3)
     checkpoint = tmp_path / "stopped" / "checkpoint-6"
     resumed.trainer.train(resume_from_checkpoint=str(checkpoint))

@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from grpo_replay.config import FromScratchModel, WarmStart
 from grpo_replay.errors import DataError
+from grpo_replay.sources import FromScratchModel, WarmStart
 from grpo_replay.training.base_model import IGNORED, make_network, save_folder, train_tokenizer
 from grpo_replay.training.warm_start import boxed_solution, make_examples, warm_start
 

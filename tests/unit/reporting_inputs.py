@@ -86,9 +86,8 @@ def small_study(**changes) -> Study:
             "gradient_checkpointing": False,
             "replay_warmup": 2,
             "buffer_capacity": 100,
-            "checkpoint_every": 5,
-            "keep_checkpoints": False,
         },
+        "checkpoints": {"every": 5, "keep": False},
         "evaluation": {
             "engine": "transformers",
             "temperature": 0.6,
@@ -129,7 +128,14 @@ def write_cell(study: Study, results: Path, cell: grid.Cell, graded: dict[str, n
     """Write `cell.json` and the grades of a cell, and score it; return its folder."""
     folder = results / "cells" / cell.cell
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "cell.json").write_text(json.dumps(grid.resolve(study, cell)))
+    content = grid.resolve(study, cell)
+    (folder / "cell.json").write_text(json.dumps(content))
+    for path, made in (
+        ("samples/manifest.json", {"settings": content["evaluation"]}),
+        ("train/settings.json", content["training"]),
+    ):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(json.dumps(made))
     for name, correct_PK in graded.items():
         write_grades(folder / "grades" / f"{name}.parquet", correct_PK)
     paths = {name: folder / "grades" / f"{name}.parquet" for name in graded}

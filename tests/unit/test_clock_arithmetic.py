@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from grpo_replay.clock_arithmetic import (
-    chance_percent,
     draw_problem,
     make_problems,
     parse_problem,
@@ -73,7 +72,3 @@ def test_error_rates_are_the_asked_ones(length: int) -> None:
                 (strays if 0 <= right < 10 else lapses).append(int(landed) != right % 10)
     assert np.mean(strays) == pytest.approx(0.1 * 0.9, abs=0.02)
     assert np.mean(lapses) == pytest.approx(1 - (0.9 * 0.6**length + 0.1 * 0.1), abs=0.06)
-
-
-def test_chance_is_one_hour_of_the_clock() -> None:
-    assert chance_percent(10) == 10.0

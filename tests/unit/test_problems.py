@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.config import ClockProblems, FileProblems
 from grpo_replay.errors import ConfigError, DataError
 from grpo_replay.problems import data_file, first, make_problems, read_problems, write_problems
+from grpo_replay.sources import ClockProblems, FileProblems
 
 GOOD = {"id": "a", "problem": "What is 1+1?", "answer": "2", "level": 1}
 

@@ -9,7 +9,7 @@ from reporting_inputs import small_study, write_cell, write_grades
 
 from grpo_replay import grid
 from grpo_replay.errors import DataError
-from grpo_replay.reporting.scores import SCHEMA, collect_scores, config_hash, score_cell
+from grpo_replay.reporting.scores import SCHEMA, collect_scores, read_scores, score_cell
 
 # 4 problems x 2 samples: 5 of 8 correct, 3 of 4 problems solved at least once.
 EASY = np.array([[1, 1], [1, 0], [0, 0], [1, 1]])
@@ -34,7 +34,7 @@ def test_score_cell_gives_the_numbers_by_hand(scored):
     scores = json.loads((folder / "scores.json").read_text())
     cell = grid.expand(study)["s/grpo-seed42"]
     assert scores["cell"] == cell.model_dump()
-    assert scores["config_hash"] == config_hash(grid.resolve(study, cell))
+    assert scores["config_hash"] == grid.config_hash(grid.resolve(study, cell))
     easy = scores["benchmarks"]["easy"]
     assert (easy["n_problems"], easy["k"]) == (4, 2)
     assert easy["avg_at_k"] == pytest.approx(62.5)
@@ -117,3 +117,42 @@ def test_scores_of_another_problem_count_are_left_out(scored, capsys):
     collect_scores(changed, results, results / "scores.parquet")
     assert pd.read_parquet(results / "scores.parquet").empty
     assert "hard has 5 problems, the study 6" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [("samples/manifest.json", "sample_answers"), ("train/settings.json", "train_policy")],
+)
+def test_answers_of_other_settings_are_not_scored(scored, path: str, rule: str):
+    """What stands in cell.json is what was trained and sampled, or there is no score."""
+    _, _, folder, paths = scored
+    made = json.loads((folder / path).read_text())
+    (made.get("settings") or made)["changed"] = 1
+    (folder / path).write_text(json.dumps(made))
+    with pytest.raises(DataError, match=f"other settings.*--forcerun {rule}"):
+        score_cell(folder / "cell.json", paths, folder / "scores.json")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"problems": {"wrap_error": 0.9}},
+        {"benchmarks": {"easy": {"seed": 5}}},
+        {"training": {"learning_rate": 1.0}},
+        {"evaluation": {"grade_timeout_seconds": 1.0}},
+    ],
+)
+def test_a_score_of_another_study_file_is_left_out(scored, changes: dict, capsys):
+    study, results, _, _ = scored
+    content = study.model_dump()
+    for section, values in changes.items():
+        for key, value in values.items():
+            content[section][key] = (
+                {**content[section][key], **value} if isinstance(value, dict) else value
+            )
+    other = type(study).model_validate(content)
+    collect_scores(study, results, results / "scores.parquet")
+    assert len(read_scores(results / "scores.parquet")) == 2
+    collect_scores(other, results, results / "scores.parquet")
+    assert len(read_scores(results / "scores.parquet")) == 0
+    assert "another configuration" in capsys.readouterr().err

@@ -158,7 +158,7 @@ def test_a_stale_cell_is_left_out_and_named(edited: Workflow) -> None:
 def test_a_killed_training_is_continued(finished: Workflow, tmp_path: Path) -> None:
     """SIGKILL in the middle: no half result, and the next run continues from the checkpoint."""
     workflow = copy_repository(tmp_path / "killed")
-    for part in ("base_models", "data", "tracking.json"):
+    for part in ("base_models", "data"):
         copy_results(finished, workflow, part)
     study = workflow.study.read_text().replace("steps: 4\n", "steps: 30\n")
     workflow.study.write_text(study)

@@ -16,17 +16,16 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 from grpo_replay import grid, plan
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
-from grpo_replay.math_answers import GRADER_VERSION
 from grpo_replay.preflight import check_inputs, source_files
 
 try:
     # A study of this repository by name, or a file of one's own by path.
     STUDY_FILE = Path(workflow.basedir, "config", "studies", f"{config['study']}.yaml")
-    if config["study"].endswith(".yaml"):
+    if str(config["study"]).endswith(".yaml"):
         STUDY_FILE = Path(config["study"])
     STUDY = load_study(STUDY_FILE)
     CELLS = grid.expand(STUDY)
-    CHOSEN = grid.select(CELLS, config["only"] or None)
+    CHOSEN = grid.select(CELLS, str(config["only"]) or None)
     check_inputs(STUDY_FILE, STUDY)
 except GrpoReplayError as error:
     raise WorkflowError(str(error)) from None
@@ -38,6 +37,7 @@ TRACKING_URI = (
     or config["tracking_uri"]
     or f"sqlite:///{Path(config['results']).resolve()}/mlflow.db"
 )
+os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
 TABLE_FORMATS = ["csv", "md", "tex"]
 FIGURE_FORMATS = ["png", "svg"]
 TABLES = expand(f"{RESULTS}/tables/{{name}}.{{ext}}", name=["main", "age"], ext=TABLE_FORMATS)
@@ -82,8 +82,8 @@ def training_problems(wildcards):
 
 
 def benchmark_files():
-    """The problem files of all benchmarks, by name."""
-    return {name: f"{RESULTS}/data/benchmarks/{name}.jsonl" for name in STUDY.benchmarks}
+    """The problem files of all benchmarks, in the order of the study."""
+    return [f"{RESULTS}/data/benchmarks/{name}.jsonl" for name in STUDY.benchmarks]
 
 
 def position(wildcards):

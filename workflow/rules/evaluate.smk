@@ -1,10 +1,10 @@
 # Answers, grades and scores of one cell. One process start serves all benchmarks of a cell.
 rule sample_answers:
     input:
-        **benchmark_files(),
         model=policy,
+        benchmarks=benchmark_files(),
     output:
-        **{name: f"{RESULTS}/cells/{{cell}}/samples/{name}.parquet" for name in STUDY.benchmarks},
+        samples=[f"{RESULTS}/cells/{{cell}}/samples/{name}.parquet" for name in STUDY.benchmarks],
         manifest=f"{RESULTS}/cells/{{cell}}/samples/manifest.json",
     log:
         f"{LOGS}/sample_answers/{{cell}}.log",
@@ -23,11 +23,11 @@ rule sample_answers:
 
 rule grade_answers:
     input:
-        **benchmark_files(),
+        benchmarks=benchmark_files(),
+        samples=rules.sample_answers.output.samples,
         manifest=rules.sample_answers.output.manifest,
-        samples=rules.sample_answers.output,
     output:
-        **{name: f"{RESULTS}/cells/{{cell}}/grades/{name}.parquet" for name in STUDY.benchmarks},
+        grades=[f"{RESULTS}/cells/{{cell}}/grades/{name}.parquet" for name in STUDY.benchmarks],
     log:
         f"{LOGS}/grade_answers/{{cell}}.log",
     conda:
@@ -37,16 +37,15 @@ rule grade_answers:
     params:
         k={name: benchmark.k for name, benchmark in STUDY.benchmarks.items()},
         timeout=STUDY.evaluation.grade_timeout_seconds,
-        grader_version=GRADER_VERSION,
+        grader_version=grid.GRADER_VERSION,
     script:
         "../scripts/grade_answers.py"
 
 
 rule score_cell:
     input:
-        cell=rules.write_cell.output.cell,
-        store=ancient(f"{RESULTS}/tracking.json"),
-        grades=rules.grade_answers.output,
+        cell=f"{RESULTS}/cells/{{cell}}/cell.json",
+        grades=rules.grade_answers.output.grades,
     output:
         scores=f"{RESULTS}/cells/{{cell}}/scores.json",
     log:
@@ -57,6 +56,5 @@ rule score_cell:
         position=position,
     params:
         benchmarks=list(STUDY.benchmarks),
-        resolved=lambda wildcards: grid.resolve(STUDY, cell_of(wildcards)),
     script:
         "../scripts/score_cell.py"

@@ -75,7 +75,7 @@ use rule main_table as clip_figure with:
 
 rule track_results:
     input:
-        store=ancient(f"{RESULTS}/tracking.json"),
+        store=rules.make_tracking_store.output.made,
         files=TABLES + FIGURES,
     output:
         tracked=f"{RESULTS}/tracked.txt",

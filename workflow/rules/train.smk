@@ -1,15 +1,15 @@
 # One cell: its resolved settings, and its training.
 rule make_tracking_store:
     output:
-        store=f"{RESULTS}/tracking.json",
+        made=f"{RESULTS}/tracking.txt",
     log:
         f"{LOGS}/make_tracking_store.log",
+    # Before the grid; no cell depends on it, since a store that is made anew must retrain nothing.
+    priority: 100
     conda:
         "../../envs/report.yaml"
     params:
-        uri=TRACKING_URI,
         study=STUDY.study,
-        artifacts=f"{config['results']}/mlflow-artifacts/{STUDY.study}",
     script:
         "../scripts/make_tracking_store.py"
 
@@ -27,16 +27,17 @@ rule write_cell:
         "../scripts/write_cell.py"
 
 
-# The settings come as params: only a change of what a cell learns from retrains it. It must not read
-# cell.json: Snakemake does not look at the params of a job behind an `ancient` input that is made anew.
+# The settings come as params: only a change of what a cell learns from retrains it. No input may be
+# `ancient`: Snakemake does not look at the params of a job behind an ancient input that is made anew.
+# What changes no result (place in the grid, checkpoints) comes as resources, which trigger nothing.
 rule train_policy:
     input:
-        store=ancient(f"{RESULTS}/tracking.json"),
         model=start_model,
         problems=training_problems,
     output:
         model=directory(f"{RESULTS}/cells/{{cell}}/model"),
         metrics=f"{RESULTS}/cells/{{cell}}/train/metrics.jsonl",
+        settings=f"{RESULTS}/cells/{{cell}}/train/settings.json",
         replay=f"{RESULTS}/cells/{{cell}}/train/replay.parquet",
         rollouts=f"{RESULTS}/cells/{{cell}}/train/rollouts.parquet",
     log:
@@ -46,6 +47,8 @@ rule train_policy:
     resources:
         gpu=lambda wildcards: STUDY.scales[cell_of(wildcards).scale].gpus,
         position=position,
+        checkpoint_every=STUDY.checkpoints.every,
+        keep_checkpoints=int(STUDY.checkpoints.keep),
     params:
         settings=lambda wildcards: grid.training_settings(STUDY, cell_of(wildcards)),
         checkpoints=f"{RESULTS}/checkpoints/training/{{cell}}",

@@ -7,7 +7,7 @@ from grpo_replay.console import job
 with job(snakemake.log[0], f"base model {snakemake.wildcards.scale}") as terminal:
     from pydantic import TypeAdapter
 
-    from grpo_replay.config import Model, TrainingProblems
+    from grpo_replay.sources import Model, TrainingProblems
     from grpo_replay.training.models import make_base_model
 
     terminal.say("started")

@@ -11,7 +11,7 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
 
     sample_answers(
         Path(snakemake.input.model),
-        {name: Path(snakemake.input[name]) for name in params.benchmarks},
+        dict(zip(params.benchmarks, map(Path, snakemake.input.benchmarks), strict=True)),
         SamplingSettings(**params.settings),
         Path(snakemake.output.manifest).parent,
         Path(params.work),

@@ -12,7 +12,8 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
 
     grades = dict(zip(params.benchmarks, map(Path, snakemake.input.grades), strict=True))
     output = Path(snakemake.output.scores)
-    score_cell(Path(snakemake.input.cell), grades, output)
+    cell_file = Path(snakemake.input.cell)
+    score_cell(cell_file, grades, output)
     metrics = evaluation_metrics(json.loads(output.read_text(encoding="utf-8")))
-    log_scores(Path(snakemake.input.store), params.resolved, metrics)
+    log_scores(cell_file, metrics)
     terminal.say(f"finished: avg {metrics['eval/avg']:.1f} %, pass {metrics['eval/pass']:.1f} %")

@@ -5,8 +5,8 @@ from pathlib import Path
 from grpo_replay.console import job
 
 with job(snakemake.log[0], f"prompt selection {snakemake.wildcards.scale}") as terminal:
-    from grpo_replay.config import PromptSelection
     from grpo_replay.problems import read_problems
+    from grpo_replay.sources import PromptSelection
     from grpo_replay.training.select_prompts import select_prompts
 
     terminal.say("started")

@@ -8,5 +8,5 @@ with job(snakemake.log[0], "tracking"):
     from grpo_replay.tracking import log_results
 
     files = [Path(file) for file in snakemake.input.files]
-    log_results(Path(snakemake.input.store), snakemake.params.study, files)
+    log_results(snakemake.params.study, files)
     Path(snakemake.output[0]).write_text("\n".join(map(str, files)) + "\n", encoding="utf-8")

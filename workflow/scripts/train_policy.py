@@ -7,16 +7,19 @@ from grpo_replay.console import job
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
     terminal.say("training")
+    from grpo_replay.config import Checkpoints
     from grpo_replay.tracking import training_run
     from grpo_replay.training.run_training import train_policy
 
-    steps = params.settings["training"]["steps"]
-    with training_run(Path(snakemake.input.store), params.settings) as run:
+    steps, needs = params.settings["training"]["steps"], snakemake.resources
+    saving = Checkpoints(every=needs.checkpoint_every, keep=bool(needs.keep_checkpoints))
+    with training_run(params.settings) as run:
         train_policy(
             params.settings,
             Path(snakemake.input.model),
             Path(snakemake.input.problems),
             Path(snakemake.output.model).parent,
             Path(params.checkpoints),
+            saving,
             report=lambda record: (run.step(record), terminal.step(record, steps)),
         )

@@ -8,7 +8,7 @@ from grpo_replay.errors import DataError
 from grpo_replay.problems import check_golds, data_file, first, read_problems, write_problems
 
 if TYPE_CHECKING:
-    from grpo_replay.config import ClockBenchmark, FileBenchmark
+    from grpo_replay.sources import ClockBenchmark, FileBenchmark
 
 
 def make_benchmark(settings: "ClockBenchmark | FileBenchmark", output: Path | str) -> None:

@@ -46,7 +46,6 @@ What `grade` decides, and where math-verify differs (mv):
 
 from .boxes import last_boxed
 from .grading import (
-    GRADER_VERSION,
     Grade,
     check_gold,
     grade,
@@ -57,7 +56,6 @@ from .grading import (
 from .reward import training_reward
 
 __all__ = [
-    "GRADER_VERSION",
     "Grade",
     "check_gold",
     "grade",

@@ -2,6 +2,7 @@
 "Objective").
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,11 @@ class Rollout:
     group_std: float
     birth_step: int
     truncated: bool
+
+    @property
+    def carries_signal(self) -> bool:
+        """Whether it has a reward and its group's rewards differ: what survives the filter."""
+        return self.group_std > 0 and not math.isnan(self.reward)
 
 
 Group = tuple[Rollout, ...]

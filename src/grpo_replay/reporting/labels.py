@@ -13,7 +13,7 @@ GRPO = "grpo"
 OURS = "ours"
 
 _NAMES = {
-    BASE: "base (untrained)",
+    BASE: "base",
     GRPO: "GRPO",
     "uniform-pool": "uniform (pool)",
     "sigma_g-pool": "σ_g (pool)",

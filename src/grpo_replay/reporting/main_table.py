@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from grpo_replay.config import Benchmark, Study
+from grpo_replay.config import Study
 from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.labels import BASE, GRPO, method_name
 from grpo_replay.reporting.scores import problem_count
@@ -17,6 +17,7 @@ from grpo_replay.reporting.summaries import (
     missing_notes,
     used_scales,
 )
+from grpo_replay.sources import Benchmark
 
 _SHORT = {"avg_at_k": "avg", "pass_at_k": "pass"}
 INTERVAL_NOTE = (

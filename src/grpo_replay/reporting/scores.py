@@ -5,7 +5,6 @@ problem: paired tests and intervals of means need them. A score that belongs to 
 configuration is left out, never shown.
 """
 
-import hashlib
 import json
 import math
 import sys
@@ -17,9 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grpo_replay import grid, metrics, statistics
-from grpo_replay.config import Benchmark, Study
+from grpo_replay.config import Study
 from grpo_replay.errors import DataError
 from grpo_replay.reporting.files import whole_file, write_text
+from grpo_replay.sources import Benchmark
 
 _GRADE_COLUMNS = [
     "problem_id",
@@ -67,12 +67,6 @@ SCHEMA = pa.schema(
 )
 
 
-def config_hash(content: dict) -> str:
-    """The SHA-256 of a resolved cell, whatever the order of keys and white space in its file."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def score_cell(cell_file: Path, grades: dict[str, Path], output: Path) -> None:
     """Score one cell on its benchmarks and write `scores.json`.
 
@@ -84,19 +78,36 @@ def score_cell(cell_file: Path, grades: dict[str, Path], output: Path) -> None:
             with other than k samples; the message names file and problem.
     """
     content = json.loads(cell_file.read_text(encoding="utf-8"))
+    _check_provenance(cell_file.parent, content)
     k_by_benchmark = content["evaluation"]["k"]
     if missing := sorted(set(k_by_benchmark) - set(grades)):
         raise DataError(f"{cell_file}: no grades for {', '.join(missing)}; grade these first")
     scores = {
         "cell": content["cell"],
         "study": content["study"],
-        "config_hash": config_hash(content),
+        "config_hash": grid.config_hash(content),
         "benchmarks": {
             name: _score_benchmark(_read_grades(grades[name], k), k)
             for name, k in k_by_benchmark.items()
         },
     }
     write_text(output, json.dumps(scores, indent=1, allow_nan=False) + "\n")
+
+
+def _check_provenance(cell: Path, content: dict) -> None:
+    """Refuse to score answers, or a model, that other settings made."""
+    made = [
+        (cell / "samples" / "manifest.json", "settings", content["evaluation"], "sample_answers")
+    ]
+    if content["training"]:
+        made.append((cell / "train" / "settings.json", None, content["training"], "train_policy"))
+    for path, key, wanted, rule in made:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if (found[key] if key else found) != wanted:
+            raise DataError(
+                f"{path}: made under other settings than {cell}/cell.json has; run again with "
+                f"`--forcerun {rule}` and this cell's scores.json as the target"
+            )
 
 
 def _read_grades(path: Path, k: int) -> pd.DataFrame:
@@ -181,7 +192,7 @@ def _current_scores(study: Study, cell: grid.Cell, path: Path) -> dict | None:
     if not path.is_file():
         return _left_out(cell, "not finished")
     scores = json.loads(path.read_text(encoding="utf-8"))
-    if scores["config_hash"] != config_hash(grid.resolve(study, cell)):
+    if scores["config_hash"] != grid.config_hash(grid.resolve(study, cell)):
         return _left_out(cell, f"{path} belongs to another configuration of this cell")
     for name, benchmark in study.benchmarks.items():
         found, wanted = scores["benchmarks"][name]["n_problems"], problem_count(benchmark)

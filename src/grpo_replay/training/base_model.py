@@ -21,7 +21,7 @@ from grpo_replay.clock_arithmetic import draw_problem, worked_solution
 from grpo_replay.prompts import chat_messages
 
 if TYPE_CHECKING:
-    from grpo_replay.config import ClockProblems, FromScratchModel
+    from grpo_replay.sources import ClockProblems, FromScratchModel
 
 END_OF_TURN = "<|im_end|>"
 PAD = "<|endoftext|>"

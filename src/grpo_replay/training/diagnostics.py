@@ -1,8 +1,7 @@
-"""What the importance ratios of a step look like, fresh and replayed rollouts apart (paper, Table 2
-and Figure 3).
+"""Importance ratios of a step, fresh and replayed rollouts apart (paper, Table 2 and Figure 3).
 
 Sums are collected micro-batch by micro-batch and process by process, and divided once at the end of
-the step.
+the step, so that every token counts alike.
 """
 
 from collections import Counter
@@ -22,16 +21,19 @@ class RatioStatistics:
         self.clip_high = clip_high
         self.sums: Counter[str] = Counter()
 
-    def observe(self, inputs: dict[str, torch.Tensor], logprobs_RT: torch.Tensor) -> None:
-        """Add a micro-batch, given the current policy's log-probabilities of its completion
-        tokens.
-        """
+    def observe(
+        self, inputs: dict[str, torch.Tensor], logprobs_RT: torch.Tensor, entropies_RT: torch.Tensor
+    ) -> None:
+        """Add a micro-batch: log-probabilities and entropies (nats) of the current policy."""
         mask_RT = inputs["completion_mask"].bool()
         log_ratio_RT = (logprobs_RT - inputs["old_per_token_logps"]).double()
         advantage_RT = inputs["advantages"].unsqueeze(1).expand_as(log_ratio_RT)
         age_RT = inputs["ages"].unsqueeze(1).expand_as(log_ratio_RT)
-        replayed_RT = age_RT > 0
-        for kind, chosen in (("fresh", mask_RT & ~replayed_RT), ("replay", mask_RT & replayed_RT)):
+        self.sums["entropy"] += float(entropies_RT[mask_RT].double().sum())
+        for kind, chosen in (
+            ("fresh", mask_RT & (age_RT == 0)),
+            ("replay", mask_RT & (age_RT > 0)),
+        ):
             self._add(kind, log_ratio_RT[chosen], advantage_RT[chosen])
         for age in inputs["ages"][mask_RT.any(dim=1)].unique().tolist():
             chosen = mask_RT & (age_RT == age)
@@ -42,44 +44,45 @@ class RatioStatistics:
         ratio = log_ratio.exp()
         low = (ratio < 1 - self.clip_low) & (advantage < 0)
         high = (ratio > 1 + self.clip_high) & (advantage > 0)
-        self.sums.update(
-            {
-                f"{kind}/tokens": ratio.numel(),
-                f"{kind}/low": int(low.sum()),
-                f"{kind}/high": int(high.sum()),
-                f"{kind}/ratio": float(ratio.sum()),
-                f"{kind}/ratio_squared": float((ratio**2).sum()),
-            }
-        )
-
-    def metrics(self, gathered: list[Counter[str]]) -> dict[str, float | dict | None]:
-        """Divide the summed counters of all processes; None where a step has no such tokens."""
-        total = sum(gathered, Counter())
-        result: dict[str, float | dict | None] = {}
-        for kind in ("fresh", "replay"):
-            tokens = total[f"{kind}/tokens"]
-            result[f"tokens/{kind}"] = int(tokens)
-            for name, value in (
-                ("clip_ratio/{}_low", total[f"{kind}/low"]),
-                ("clip_ratio/{}_high", total[f"{kind}/high"]),
-                ("clip_ratio/{}", total[f"{kind}/low"] + total[f"{kind}/high"]),
-                ("ratio/{}_mean", total[f"{kind}/ratio"]),
-            ):
-                result[name.format(kind)] = value / tokens if tokens else None
-        result["ratio/replay_effective_sample_share"] = _effective_share(total)
-        result["ratio/log_ratio_by_age"] = {
-            key.split("/")[1]: total[key.replace("tokens", "log_ratio")] / count
-            for key, count in sorted(total.items())
-            if key.startswith("age/") and key.endswith("/tokens")
-        }
-        return result
+        self.sums[f"{kind}/tokens"] += ratio.numel()
+        self.sums[f"{kind}/low"] += int(low.sum())
+        self.sums[f"{kind}/high"] += int(high.sum())
+        self.sums[f"{kind}/ratio"] += float(ratio.sum())
+        self.sums[f"{kind}/ratio_squared"] += float((ratio**2).sum())
 
 
-def _effective_share(total: Counter[str]) -> float | None:
-    """Effective sample size of the replayed tokens' ratios, (sum w)^2 / sum w^2, as a share of
-    their number.
-    """
-    if not total["replay/tokens"]:
-        return None
-    size = total["replay/ratio"] ** 2 / total["replay/ratio_squared"]
-    return size / total["replay/tokens"]
+def ratio_metrics(gathered: list[Counter[str]]) -> dict[str, float | dict | None]:
+    """Divide the summed counters of all processes; None where a step has no such tokens."""
+    total: Counter[str] = Counter()
+    for sums in gathered:
+        total.update(sums)  # `+` would drop negative sums
+    tokens = total["fresh/tokens"] + total["replay/tokens"]
+    result: dict[str, float | dict | None] = {"entropy": _mean(total["entropy"], tokens)}
+    for kind in ("fresh", "replay"):
+        result |= _of_kind(total, kind)
+    weight, squares = total["replay/ratio"], total["replay/ratio_squared"]
+    # Effective sample size (sum w)^2 / sum w^2, as a share of the number of tokens.
+    size = _mean(weight**2, squares)
+    result["ratio/replay_effective_sample_share"] = (
+        None if size is None else size / total["replay/tokens"]
+    )
+    ages = sorted(int(key.split("/")[1]) for key in total if key.endswith("/log_ratio"))
+    result["ratio/log_ratio_by_age"] = {
+        str(age): total[f"age/{age}/log_ratio"] / total[f"age/{age}/tokens"] for age in ages
+    }
+    return result
+
+
+def _of_kind(total: Counter[str], kind: str) -> dict[str, float | None]:
+    tokens, low, high = (total[f"{kind}/{name}"] for name in ("tokens", "low", "high"))
+    return {
+        f"tokens/{kind}": tokens,
+        f"clip_ratio/{kind}_low": _mean(low, tokens),
+        f"clip_ratio/{kind}_high": _mean(high, tokens),
+        f"clip_ratio/{kind}": _mean(low + high, tokens),
+        f"ratio/{kind}_mean": _mean(total[f"{kind}/ratio"], tokens),
+    }
+
+
+def _mean(total: float, count: float) -> float | None:
+    return total / count if count else None

@@ -10,15 +10,15 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoTokenizer
 
-from grpo_replay.config import (
+from grpo_replay.errors import ModelError
+from grpo_replay.preflight import MODELS_VARIABLE, local_model
+from grpo_replay.sources import (
     ClockProblems,
     FromScratchModel,
     Model,
     PretrainedModel,
     TrainingProblems,
 )
-from grpo_replay.errors import ModelError
-from grpo_replay.preflight import MODELS_VARIABLE, local_model
 from grpo_replay.training.base_model import train_base_model
 
 # Weights as safetensors only, and no code of the model's own.
@@ -49,6 +49,7 @@ def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
             shutil.copy(file, beside)
     _check(beside, model)
     size = sum(file.stat().st_size for file in beside.glob("*.safetensors"))
+    shutil.rmtree(output, ignore_errors=True)
     os.replace(beside, output)
     return {"gigabytes": size / 1e9}
 

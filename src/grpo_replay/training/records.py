@@ -42,10 +42,14 @@ class StepLog:
             new.writelines(line for line in old if line.endswith("\n") and _step(line) <= step)
         os.replace(beside, self.path)
 
+    def rows(self) -> list[dict]:
+        """All rows."""
+        with self.path.open(encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
     def table(self) -> pd.DataFrame:
         """All rows as a data frame."""
-        with self.path.open(encoding="utf-8") as file:
-            return pd.DataFrame([json.loads(line) for line in file])
+        return pd.DataFrame(self.rows())
 
 
 def _step(line: str) -> int:

@@ -5,6 +5,7 @@ checkpoints, and the cell's `train/metrics.jsonl` points at them until the run h
 failed job loses nothing.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -18,9 +19,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig
 
-from grpo_replay.config import Training
+from grpo_replay.config import Checkpoints, Training
 from grpo_replay.end_tokens import end_token_ids
-from grpo_replay.errors import DataError
+from grpo_replay.errors import ConfigError, DataError
 from grpo_replay.grid import Cell
 from grpo_replay.math_answers import training_reward
 from grpo_replay.problems import read_problems
@@ -46,6 +47,7 @@ def train_policy(
     problems: Path,
     output: Path,
     checkpoints: Path,
+    saving: Checkpoints,
     report: Report,
 ) -> None:
     """Train a cell and write `output/model` and
@@ -57,9 +59,11 @@ def train_policy(
         problems: JSON Lines of training problems.
         output: the cell's folder.
         checkpoints: the cell's folder for checkpoints, outside the workflow's outputs.
-        report: called with each step's record by the main process.
+        saving: how often checkpoints are made, and whether they are kept after success.
+        report: called by the main process with each step's record; after a stop, first with the
+            records of the steps that are kept.
     """
-    cell, training = Cell(**settings["cell"]), Training(**settings["training"])
+    cell = Cell(**settings["cell"])
     key = run_key(settings, *start_model.glob("*.safetensors"), problems)
     for folder in other_runs(checkpoints, key):
         print(
@@ -68,16 +72,19 @@ def train_policy(
     run = checkpoints / key
     records = TrainingRecords(run / "records")
     trainer = build_trainer(settings, start_model, problems, run, records, report=report)
+    trainer.args.save_steps = saving.every * trainer.updates_per_step
     with trainer.accelerator.main_process_first():
         found = latest_whole(run)
     if trainer.accelerator.is_main_process:
         records.keep_until(found[1] if found else 0)
         _show_live(records.metrics.path, output / "train")
+        for record in records.metrics.rows():
+            report(record)
     if found:
         print(f"{cell.cell} continues from step {found[1]}", flush=True)
     trainer.train(resume_from_checkpoint=str(found[0]) if found else None)
-    _publish(trainer, records, cell, output)
-    if trainer.accelerator.is_main_process and not training.keep_checkpoints:
+    _publish(trainer, records, settings, output)
+    if trainer.accelerator.is_main_process and not saving.keep:
         shutil.rmtree(run)
 
 
@@ -101,11 +108,17 @@ def build_trainer(
     model.generation_config.eos_token_id = end_token_ids(
         model.config, model.generation_config, tokenizer
     )
+    arguments = trainer_arguments(settings, run)
+    if arguments.world_size != settings["processes"]:
+        raise ConfigError(
+            f"scales.{cell.scale}.gpus: {settings['processes']} processes were asked for and "
+            f"{arguments.world_size} are running: each would train on fewer rollouts than meant"
+        )
     trainer = ReplayGRPOTrainer(
         model=model,
         reward_funcs=boxed_answer_reward,
-        args=trainer_arguments(settings, run),
-        train_dataset=training_set(problems, tokenizer, training),
+        args=arguments,
+        train_dataset=training_set(problems, tokenizer, training, cell.seed),
         processing_class=tokenizer,
         method=replay_method(cell, training),
         buffer=RolloutBuffer(cell.tau_max or 1, training.buffer_capacity),
@@ -153,16 +166,20 @@ def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
         gradient_checkpointing=training.gradient_checkpointing,
         use_cpu=not torch.cuda.is_available(),
         save_strategy="steps",
-        save_steps=training.checkpoint_every * updates,
         save_total_limit=2,
+        shuffle_dataset=False,
         logging_steps=updates,
         report_to=[],
         disable_tqdm=True,
     )
 
 
-def training_set(problems: Path, tokenizer: Any, training: Training) -> Dataset:
-    """The prompts of at most `max_prompt_tokens`, as TRL reads them.
+def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) -> Dataset:
+    """The prompts of a whole run, one row a group, in the order in which the steps use them.
+
+    Prompts of more than `max_prompt_tokens` are left out; the rest are shuffled, again and again
+    until every step has its own. TRL's sampler would shuffle each pass with a generator that no
+    checkpoint holds: a resumed run would see other prompts.
 
     Raises:
         DataError: where fewer prompts are left than a step needs.
@@ -183,7 +200,10 @@ def training_set(problems: Path, tokenizer: Any, training: Training) -> Dataset:
             f"{problems}: {len(kept)} prompts of at most {training.max_prompt_tokens} tokens, and "
             f"a step needs {needed}: give more problems, or raise training.max_prompt_tokens"
         )
-    return Dataset.from_list(kept)
+    random = np.random.default_rng(_purpose_seed(seed, "prompts"))
+    passes = -(-needed * training.steps // len(kept))
+    order = np.concatenate([random.permutation(len(kept)) for _ in range(passes)])
+    return Dataset.from_list([kept[i] for i in order[: needed * training.steps]])
 
 
 def boxed_answer_reward(completions: list, answer: list[str], **_: Any) -> list[float]:
@@ -227,14 +247,20 @@ def _show_live(live: Path, folder: Path) -> None:
 
 
 def _publish(
-    trainer: ReplayGRPOTrainer, records: TrainingRecords, cell: Cell, output: Path
+    trainer: ReplayGRPOTrainer, records: TrainingRecords, settings: dict, output: Path
 ) -> None:
+    cell = Cell(**settings["cell"])
     beside = output / "model.unfinished"
+    if trainer.accelerator.is_main_process:
+        shutil.rmtree(beside, ignore_errors=True)
+    trainer.accelerator.wait_for_everyone()
     trainer.save_model(str(beside))  # all processes: each may hold a part of the weights
     trainer.accelerator.wait_for_everyone()
     if trainer.accelerator.is_main_process:
         (beside / "training_args.bin").unlink()  # a pickle; the settings are in cell.json
         records.publish(output / "train", cell.unit, cell.priority)
+        text = json.dumps(settings, indent=2, sort_keys=True) + "\n"
+        (output / "train" / "settings.json").write_text(text, encoding="utf-8")
         shutil.rmtree(output / "model", ignore_errors=True)
         os.replace(beside, output / "model")
     trainer.accelerator.wait_for_everyone()

@@ -28,7 +28,7 @@ from grpo_replay.problems import write_problems
 from grpo_replay.prompts import chat_messages
 
 if TYPE_CHECKING:
-    from grpo_replay.config import PromptSelection
+    from grpo_replay.sources import PromptSelection
 
 ROWS_AT_ONCE = 32  # rollouts decoded together: a row that has ended still costs until the last one
 

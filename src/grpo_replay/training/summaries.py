@@ -17,7 +17,6 @@ _FROM_TRL = {
     "loss": "loss",
     "grad_norm": "grad_norm",
     "learning_rate": "learning_rate",
-    "entropy": "entropy",
 }
 
 
@@ -34,7 +33,7 @@ def rollout_rows(rollouts: list[Rollout], texts: list[str]) -> list[dict]:
             "advantage": r.advantage,
             "length": len(r.completion_ids),
             "truncated": r.truncated,
-            "survived": r.group_std > 0,
+            "survived": r.carries_signal,
         }
         for r, text in zip(rollouts, texts, strict=True)
     ]
@@ -72,7 +71,7 @@ def step_summary(step: int, state: dict[str, Any], logs: dict[str, float], skipp
         "buffer/evicted_age": state["evicted"]["age"],
         "buffer/evicted_capacity": state["evicted"]["capacity"],
         "updates/skipped": skipped,
-        **{ours: logs.get(theirs) for theirs, ours in _FROM_TRL.items()},
+        **{ours: logs.get(theirs) if batch.rows else None for theirs, ours in _FROM_TRL.items()},
         "perf/generated_tokens": sum(len(r.completion_ids) for r in fresh),
         "perf/trained_tokens": sum(len(r.completion_ids) for r in batch.rows),
         "perf/generation_seconds": state["generation_seconds"],
@@ -98,12 +97,12 @@ def _rewards_and_lengths(fresh: list[Rollout]) -> dict:
 
 def _groups(fresh: list[Rollout]) -> dict:
     groups = group_by_query(fresh)
-    same = [group[0].reward for group in groups if group[0].group_std == 0]
+    same = [group[0].group_mean for group in groups if group[0].group_std == 0]
     return {
         "groups/count": len(groups),
-        "groups/all_correct_percent": 100 * sum(reward > 0 for reward in same) / len(groups),
-        "groups/all_wrong_percent": 100 * sum(reward <= 0 for reward in same) / len(groups),
-        "survivors/rollouts": sum(r.group_std > 0 and not math.isnan(r.reward) for r in fresh),
+        "groups/all_correct_percent": 100 * sum(mean > 0 for mean in same) / len(groups),
+        "groups/all_wrong_percent": 100 * sum(mean <= 0 for mean in same) / len(groups),
+        "survivors/rollouts": sum(r.carries_signal for r in fresh),
     }
 
 

@@ -24,7 +24,7 @@ from grpo_replay.replay.samplers import Sampler
 from grpo_replay.training.advantages import group_advantages
 from grpo_replay.training.checkpoints import load_replay_state, save_replay_state
 from grpo_replay.training.collate import collate, split_evenly
-from grpo_replay.training.diagnostics import RatioStatistics
+from grpo_replay.training.diagnostics import RatioStatistics, ratio_metrics
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.summaries import replay_rows, rollout_rows, step_summary
 
@@ -64,7 +64,9 @@ class ReplayGRPOTrainer(GRPOTrainer):
         self.report = report
         self.advantage_epsilon = advantage_epsilon
         self._order = np.random.default_rng(order_seed)
-        self._updates = self.args.steps_per_generation // self.args.gradient_accumulation_steps
+        self.updates_per_step = (
+            self.args.steps_per_generation // self.args.gradient_accumulation_steps
+        )
         self._micro_batches: list[dict[str, torch.Tensor]] = []
         self._round: dict[str, Any] = {}
         self.add_callback(_SkipEmptyUpdates(self))
@@ -91,10 +93,11 @@ class ReplayGRPOTrainer(GRPOTrainer):
         output = self._generate_and_score_completions(generation_batch)
         fresh = gather_object(self._local_rollouts(output, step))
         self._round["scored"] = time.perf_counter()
-        survivors = [rollout for rollout in fresh if _carries_signal(rollout)]
+        survivors = [rollout for rollout in fresh if rollout.carries_signal]
         before = self.buffer.evict(step)
         batch = compose(survivors, self.buffer, step, self.method, self.sampler)
-        self.buffer.add(survivors)
+        if self.sampler:
+            self.buffer.add(survivors)
         after = self.buffer.evict(step)
         evicted = {"age": before.age + after.age, "capacity": before.capacity + after.capacity}
         self._round |= {"fresh": fresh, "batch": batch, "evicted": evicted}
@@ -175,7 +178,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         accumulation = self.args.gradient_accumulation_steps
         order = self._order.permutation(len(batch.rows))
         tensors, self._tokens_by_update = [], []
-        for pieces in split_evenly(order, self._updates, accumulation * processes):
+        for pieces in split_evenly(order, self.updates_per_step, accumulation * processes):
             tokens = sum(len(batch.rows[i].completion_ids) for piece in pieces for i in piece)
             self._tokens_by_update.append(tokens)
             for piece in pieces[self.accelerator.process_index :: processes]:
@@ -186,7 +189,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
                     collate(
                         rows,
                         step,
-                        tokens * self._updates,
+                        tokens * self.updates_per_step,
                         self._tokenizer.pad_token_id,
                         self.accelerator.device,
                     )
@@ -197,19 +200,19 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        self._last_logprobs = result[0].detach()
+        self._last_logprobs, self._last_entropies = result[0].detach(), result[1]
         return result
 
     def _compute_loss(
         self, model: torch.nn.Module, inputs: dict[str, torch.Tensor]
     ) -> torch.Tensor:
         loss = super()._compute_loss(model, inputs)
-        self._ratios.observe(inputs, self._last_logprobs)
+        self._ratios.observe(inputs, self._last_logprobs, self._last_entropies.detach())
         return loss
 
     def empty_update(self) -> bool:
         """Whether the update that is about to be made has no row to learn from."""
-        update = self.state.global_step % self._updates
+        update = self.state.global_step % self.updates_per_step
         return self._tokens_by_update[update] == 0
 
     # --- records ---
@@ -227,7 +230,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         super().log(logs, start_time)
         if "loss" not in logs:  # the summary at the end of training
             return
-        ratios = self._ratios.metrics(gather_object([self._ratios.sums]))
+        ratios = ratio_metrics(gather_object([self._ratios.sums]))
         if self.accelerator.is_main_process:
             step = self._step // self.args.steps_per_generation
             skipped = sum(tokens == 0 for tokens in self._tokens_by_update)
@@ -262,10 +265,6 @@ class ReplayGRPOTrainer(GRPOTrainer):
             self.sampler.load_state_dict(values["sampler"])
         self._order.bit_generator.state = values["order"]
         self._step = values["step"] * self.args.steps_per_generation
-
-
-def _carries_signal(rollout: Rollout) -> bool:
-    return rollout.group_std > 0 and not np.isnan(rollout.reward)
 
 
 class _SkipEmptyUpdates(TrainerCallback):

@@ -20,7 +20,7 @@ from grpo_replay.prompts import chat_messages
 from grpo_replay.training.base_model import IGNORED, completion_loss, save_folder
 
 if TYPE_CHECKING:
-    from grpo_replay.config import WarmStart
+    from grpo_replay.sources import WarmStart
 
 CALCULATOR_MARK = re.compile(r"<<.*?>>")
 WARM_UP_SHARE = 0.1
