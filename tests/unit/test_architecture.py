@@ -10,6 +10,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # A module may import from layers below its own, and from its own.
 LAYERS = [
     {"errors"},
+    {"sources"},
     {"config", "prompts", "end_tokens", "metrics", "statistics", "provenance", "console"},
     {"grid", "clock_arithmetic", "study_file"},
     {"math_answers", "replay"},

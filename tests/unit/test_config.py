@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.config import ClockBenchmark
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import expand, number_text, resolve, select
+from grpo_replay.sources import ClockBenchmark
 from grpo_replay.study_file import load_study
 
 REPOSITORY = Path(__file__).parents[2]
@@ -57,6 +57,37 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(ConfigError, match="study.yaml"):
         load_study(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("{problems: {source: file}}", "problems.file: missing"),
+        ("{benchmarks: {clock: {source: clock, hours: 1}}}", "benchmarks.clock.hours"),
+        ("{problems: {source: clock, seed: -1}}", "problems.seed"),
+        ("{training: {learning_rate: .inf}}", "training.learning_rate"),
+        ("{study: x, study: y}", "key 'study' stands twice"),
+        ("{scales: {s: {gpus: 4}}}", "scales.s.gpus"),
+        ("{prompt_selection: {rollouts: 1}}", "prompt_selection.rollouts"),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_own_key(tmp_path: Path, change: str, message: str) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(change)
+    with pytest.raises(ConfigError) as error:
+        load_study(path)
+    assert message in str(error.value)
+    assert "study.yaml" in str(error.value)
+
+
+def test_what_a_cell_does_not_use_does_not_retrain_it() -> None:
+    study = load_study(REPOSITORY / "config" / "studies" / "nano.yaml")
+    cells = expand(study)
+    training = study.training.model_copy(update={"replay_warmup": 9, "buffer_capacity": 7})
+    saving = study.checkpoints.model_copy(update={"every": 1})
+    other = study.model_copy(update={"training": training, "checkpoints": saving})
+    same = [n for n in cells if resolve(study, cells[n]) == resolve(other, cells[n])]
+    assert {cells[name].method for name in same} == {"base", "grpo"}
 
 
 def test_config_and_grid_import_nothing_heavy() -> None:

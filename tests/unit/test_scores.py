@@ -110,15 +110,6 @@ def test_stale_scores_are_left_out(scored, capsys):
     assert "s/grpo-seed42" in capsys.readouterr().err.split("another configuration")[0]
 
 
-def test_scores_of_another_problem_count_are_left_out(scored, capsys):
-    study, results, _, _ = scored
-    hard = study.benchmarks["hard"].model_copy(update={"n_problems": 6})
-    changed = study.model_copy(update={"benchmarks": study.benchmarks | {"hard": hard}})
-    collect_scores(changed, results, results / "scores.parquet")
-    assert pd.read_parquet(results / "scores.parquet").empty
-    assert "hard has 5 problems, the study 6" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("path", "rule"),
     [("samples/manifest.json", "sample_answers"), ("train/settings.json", "train_policy")],
@@ -138,6 +129,7 @@ def test_answers_of_other_settings_are_not_scored(scored, path: str, rule: str):
     [
         {"problems": {"wrap_error": 0.9}},
         {"benchmarks": {"easy": {"seed": 5}}},
+        {"benchmarks": {"hard": {"n_problems": 6}}},
         {"training": {"learning_rate": 1.0}},
         {"evaluation": {"grade_timeout_seconds": 1.0}},
     ],
