@@ -1,26 +1,15 @@
 """A tiny random Qwen3 model with its tokenizer, and a benchmark to sample with it."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
+from random_model import save_random_model
 
 from grpo_replay.clock_arithmetic import make_problems
 from grpo_replay.problems import write_problems
-from grpo_replay.training.base_model import make_network, save_folder, train_tokenizer
 
 torch.set_num_threads(1)  # a model this small gains nothing from more
-
-
-def save_random_model(folder: Path, seed: int) -> Path:
-    """Write a random model; equal but for its weights where the seeds differ."""
-    tokenizer = train_tokenizer([("Start at 7 and go +2", "7+2=9 \\boxed{9}")])
-    sizes = SimpleNamespace(
-        hidden_size=32, layers=2, heads=4, kv_heads=2, intermediate_size=64, seed=seed
-    )
-    save_folder(make_network(sizes, tokenizer), tokenizer, folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -4,26 +4,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from random_model import save_random_model
 
 from grpo_replay.errors import DataError
 from grpo_replay.problems import read_problems
-from grpo_replay.sources import FromScratchModel, PromptSelection, WarmStart
-from grpo_replay.training.base_model import make_network, save_folder, train_tokenizer
+from grpo_replay.sources import PromptSelection, WarmStart
 from grpo_replay.training.select_prompts import select_prompts
 from grpo_replay.training.warm_start import boxed_solution, warm_start
 
-TINY = FromScratchModel(
-    source="from_scratch",
-    hidden_size=32,
-    layers=2,
-    heads=2,
-    kv_heads=1,
-    intermediate_size=64,
-    updates=1,
-    texts_per_update=1,
-    learning_rate=1e-3,
-    seed=0,
-)
 WARM_START = WarmStart(
     file="unused.jsonl", steps=120, batch_size=8, learning_rate=1e-2, max_tokens=200, seed=1
 )
@@ -48,8 +36,8 @@ PROBLEMS = [_problem("wrong", WRONG, "7"), _problem("coin", COIN, "1"), _problem
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
-    tokenizer = train_tokenizer([(p["problem"], boxed_solution(p)) for p in TAUGHT])
-    save_folder(make_network(TINY, tokenizer), tokenizer, folder / "random")
+    texts = [(p["problem"], boxed_solution(p)) for p in TAUGHT]
+    save_random_model(folder / "random", texts=texts)
     warm_start(folder / "random", TAUGHT, WARM_START, folder / "taught")
     return folder / "taught"
 

@@ -5,27 +5,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from random_model import save_random_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_replay.errors import DataError
-from grpo_replay.sources import FromScratchModel, WarmStart
-from grpo_replay.training.base_model import IGNORED, make_network, save_folder, train_tokenizer
+from grpo_replay.sources import WarmStart
+from grpo_replay.training.base_model import IGNORED
 from grpo_replay.training.warm_start import boxed_solution, make_examples, warm_start
 
 SETTINGS = WarmStart(
     file="unused.jsonl", steps=30, batch_size=4, learning_rate=3e-3, max_tokens=200, seed=1
-)
-TINY = FromScratchModel(
-    source="from_scratch",
-    hidden_size=32,
-    layers=2,
-    heads=2,
-    kv_heads=1,
-    intermediate_size=64,
-    updates=1,
-    texts_per_update=1,
-    learning_rate=1e-3,
-    seed=0,
 )
 
 
@@ -44,10 +33,8 @@ PROBLEMS = [_problem(number) for number in range(12)]
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tokenizer = train_tokenizer([(p["problem"], boxed_solution(p)) for p in PROBLEMS])
-    folder = tmp_path_factory.mktemp("tiny") / "model"
-    save_folder(make_network(TINY, tokenizer), tokenizer, folder)
-    return folder
+    texts = [(p["problem"], boxed_solution(p)) for p in PROBLEMS]
+    return save_random_model(tmp_path_factory.mktemp("tiny") / "model", texts=texts)
 
 
 @pytest.fixture(scope="module")

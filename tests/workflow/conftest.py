@@ -1,75 +1,7 @@
-"""The real workflow on the tiny study, run once a session in a copy of the repository."""
-
-import os
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
+"""The real workflow on the tiny study, run once a session."""
 
 import pytest
-
-REPOSITORY = Path(__file__).parents[2]
-PARTS = ("Snakefile", "workflow", "config", "profiles", "envs", "src")
-
-
-@dataclass
-class Workflow:
-    """A copy of the repository in which Snakemake runs."""
-
-    folder: Path
-
-    @property
-    def results(self) -> Path:
-        """Folder of the tiny study's results."""
-        return self.folder / "results" / "tiny"
-
-    @property
-    def study(self) -> Path:
-        """The tiny study's file, to be edited."""
-        return self.folder / "config" / "studies" / "tiny.yaml"
-
-    def command(self, *arguments: str, study: str = "tiny") -> list[str]:
-        """The command line of a run on two cores."""
-        return [
-            *(sys.executable, "-m", "snakemake", "--cores", "2"),
-            *(a for a in arguments if "=" not in a),
-            *("--config", f"study={study}"),
-            *(a for a in arguments if "=" in a),
-        ]
-
-    def run(self, *arguments: str, study: str = "tiny", **variables: str):
-        """Run Snakemake and return the finished process; `a=b` goes to `--config`."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("GRPO_REPLAY_")}
-        environment |= {"OMP_NUM_THREADS": "1", **variables}
-        return subprocess.run(
-            self.command(*arguments, study=study),
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
-
-    def jobs(self, *arguments: str) -> dict[str, int]:
-        """What a dry run would do, by rule."""
-        done = self.run("-n", *arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-        lines = (done.stdout + done.stderr).splitlines()
-        rows = (line.split() for line in lines)
-        return {r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdigit() and r[0] != "total"}
-
-
-def copy_repository(target: Path) -> Workflow:
-    """Copy what the workflow needs, and add the tiny study to its studies."""
-    for part in PARTS:
-        source = REPOSITORY / part
-        copy = shutil.copytree if source.is_dir() else shutil.copy
-        copy(source, target / part)
-    shutil.copy(
-        REPOSITORY / "tests" / "fixtures" / "studies" / "tiny.yaml", target / "config/studies"
-    )
-    return Workflow(target)
+from repository_copy import Workflow, copy_repository
 
 
 @pytest.fixture(scope="session")

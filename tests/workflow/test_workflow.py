@@ -10,8 +10,8 @@ import pandas as pd
 import psutil
 import pytest
 import yaml
-from conftest import Workflow, copy_repository
 from mlflow import MlflowClient
+from repository_copy import Workflow, copy_repository
 
 CELLS = {
     "s/base",

@@ -50,8 +50,10 @@ def train_policy(
     saving: Checkpoints,
     report: Report,
 ) -> None:
-    """Train a cell and write `output/model` and
-    `output/train/{metrics.jsonl,replay.parquet,rollouts.parquet}`.
+    """Train a cell, from its last whole checkpoint if there is one.
+
+    Writes `output/model` and `output/train/`: metrics.jsonl, replay.parquet, rollouts.parquet and
+    settings.json.
 
     Args:
         settings: what `grid.training_settings` returns.
@@ -63,26 +65,23 @@ def train_policy(
         report: called by the main process with each step's record; after a stop, first with the
             records of the steps that are kept.
     """
-    cell = Cell(**settings["cell"])
     key = run_key(settings, *start_model.glob("*.safetensors"), problems)
     for folder in other_runs(checkpoints, key):
-        print(
-            f"{folder}: checkpoints of another configuration of {cell.cell}, not used", flush=True
-        )
+        print(f"{folder}: checkpoints of another configuration, not used", flush=True)
     run = checkpoints / key
     records = TrainingRecords(run / "records")
     trainer = build_trainer(settings, start_model, problems, run, records, report=report)
     trainer.args.save_steps = saving.every * trainer.updates_per_step
     with trainer.accelerator.main_process_first():
-        found = latest_whole(run)
+        checkpoint, step = latest_whole(run) or (None, 0)
     if trainer.accelerator.is_main_process:
-        records.keep_until(found[1] if found else 0)
+        records.keep_until(step)
         _show_live(records.metrics.path, output / "train")
         for record in records.metrics.rows():
             report(record)
-    if found:
-        print(f"{cell.cell} continues from step {found[1]}", flush=True)
-    trainer.train(resume_from_checkpoint=str(found[0]) if found else None)
+    if checkpoint:
+        print(f"continues from step {step}", flush=True)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     _publish(trainer, records, settings, output)
     if trainer.accelerator.is_main_process and not saving.keep:
         shutil.rmtree(run)
