@@ -269,6 +269,7 @@ def test_resume_in_a_later_pass_sees_the_same_prompts(tiny_model: Path, tmp_path
     study = tiny_study(steps=12)
     settings = cell_settings(study, "grpo")
     whole = make_probe(settings, tiny_model, tmp_path / "whole", every=2)
+    whole.trainer.args.save_total_limit = None
     whole.trainer.train()
     table = whole.records.rollouts.table()
     assert table.problem_id.value_counts().max() > 4  # a problem is met again
