@@ -32,7 +32,7 @@ rule all:
 
 rule cells:
     input:
-        score_files(),
+        cell_files(),
 
 
 rule tables:

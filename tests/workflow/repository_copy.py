@@ -60,6 +60,7 @@ class Workflow:
 
 def copy_repository(target: Path) -> Workflow:
     """Copy what the workflow needs, and add the tiny study to its studies."""
+    target.mkdir(exist_ok=True)
     for part in PARTS:
         source = REPOSITORY / part
         copy = shutil.copytree if source.is_dir() else shutil.copy

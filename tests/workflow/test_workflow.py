@@ -143,6 +143,23 @@ def test_one_cell_by_its_file(finished: Workflow) -> None:
     assert jobs["train_policy"] == jobs["score_cell"] == 1
 
 
+@pytest.mark.parametrize(
+    ("file", "rule"),
+    [
+        ("samples/clock3.parquet", "sample_answers"),
+        ("grades/clock4.parquet", "grade_answers"),
+        ("train/replay.parquet", "train_policy"),
+        ("model", "train_policy"),
+    ],
+)
+def test_a_lost_file_is_made_again(finished: Workflow, file: str, rule: str) -> None:
+    lost = finished.results / "cells" / "s/grpo-seed42" / file
+    aside = lost.with_name("aside")
+    lost.rename(aside)
+    assert finished.jobs()[rule] == 1
+    aside.rename(lost)
+
+
 def test_a_stale_cell_is_left_out_and_named(edited: Workflow) -> None:
     """A cell of the old configuration is no result of the new one."""
     edited.study.write_text(
@@ -255,18 +272,18 @@ def test_all_mistakes_are_listed_at_once(edited: Workflow) -> None:
     study["training"]["typo"] = 1
     del study["evaluation"]["top_p"]
     edited.study.write_text(yaml.safe_dump(study))
-    output = edited.run("-n").stderr
+    output = edited.run("-n").stdout
     for key in ("training.steps", "training.typo", "evaluation.top_p: missing"):
         assert key in output
 
 
 def test_unknown_names_are_refused_with_what_there_is(finished: Workflow) -> None:
     done = finished.run("-n", "only=m/*")
-    assert done.returncode != 0 and "s/grpo-seed42" in done.stderr
+    assert done.returncode != 0 and "s/grpo-seed42" in done.stdout
     done = finished.run("-n", study="nanoo")
-    assert done.returncode != 0 and "did you mean 'nano'?" in done.stderr
+    assert done.returncode != 0 and "did you mean 'nano'?" in done.stdout
     done = finished.run("-n", "results/tiny/cells/s/grpo-seed43/scores.json")
-    assert done.returncode != 0 and "no cell 's/grpo-seed43'" in done.stderr
+    assert done.returncode != 0 and "no cell 's/grpo-seed43'" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -290,9 +307,9 @@ def test_a_wrong_benchmark_file_is_refused(
         (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
     done = edited.run("-n", GRPO_REPLAY_DATA=str(tmp_path))
     assert done.returncode != 0
-    assert message in done.stderr and "benchmarks.own" in done.stderr
+    assert message in done.stdout and "benchmarks.own" in done.stdout
     done = edited.run("-n")
-    assert done.returncode != 0 and "GRPO_REPLAY_DATA is not set" in done.stderr
+    assert done.returncode != 0 and "GRPO_REPLAY_DATA is not set" in done.stdout
 
 
 def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
@@ -301,4 +318,4 @@ def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
     edited.study.write_text(yaml.safe_dump(study))
     done = edited.run("-n", GRPO_REPLAY_MODELS=str(tmp_path))
     assert done.returncode != 0
-    assert "scales.s.model.name" in done.stderr and "put org/model there" in done.stderr
+    assert "scales.s.model.name" in done.stdout and "put org/model there" in done.stdout

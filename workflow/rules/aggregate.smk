@@ -1,7 +1,7 @@
 # All finished cells of the study in one table.
 rule collect_scores:
     input:
-        scores=score_files(),
+        cells=cell_files(),
     output:
         scores=f"{RESULTS}/scores.parquet",
     log:

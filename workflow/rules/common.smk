@@ -57,9 +57,18 @@ def cell_of(wildcards):
     return CELLS[wildcards.cell]
 
 
-def score_files():
-    """What `cells` makes: the scores of the chosen cells."""
-    return expand(f"{RESULTS}/cells/{{cell}}/scores.json", cell=CHOSEN)
+def cell_files():
+    """What `cells` makes: all that the chosen cells promise, so that a lost file is made again."""
+    kinds = {True: ["train/metrics.jsonl", "train/replay.parquet", "train/rollouts.parquet"]}
+    kinds[True] += ["train/settings.json", "model"]
+    answers = expand(
+        "{kind}/{benchmark}.parquet", kind=["samples", "grades"], benchmark=STUDY.benchmarks
+    )
+    return [
+        f"{RESULTS}/cells/{name}/{file}"
+        for name, cell in CHOSEN.items()
+        for file in ["scores.json", "samples/manifest.json", *answers, *kinds.get(cell.trained, [])]
+    ]
 
 
 def start_model(wildcards):

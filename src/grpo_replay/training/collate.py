@@ -23,24 +23,31 @@ def split_evenly(order: np.ndarray, updates: int, pieces: int) -> list[list[np.n
 
 def collate(
     rows: Sequence[Rollout],
+    width: int,
     step: int,
     tokens_in_mini_batch: int,
     pad_token_id: int,
     device: torch.device,
 ) -> dict[str, torch.Tensor]:
-    """Pad rollouts into the tensors that TRL's loss reads.
+    """Pad rollouts into the tensors that TRL's loss reads, `width` rows in all.
+
+    TRL gathers a value a row from all processes, which therefore must have equally many: what is
+    missing is filled up with rows whose completion is fully masked.
 
     Returns:
-        `prompt_ids`, `prompt_mask` (rows, prompt tokens), padded on the left; `completion_ids`,
-        `completion_mask`, `old_per_token_logps` (rows, completion tokens), padded on the right;
-        `advantages`, `ages` (rows,); `num_items_in_batch` (). Without rows: one row whose
-        completion is fully masked.
+        `prompt_ids`, `prompt_mask` (width, prompt tokens), padded on the left; `completion_ids`,
+        `completion_mask`, `old_per_token_logps` (width, completion tokens), padded on the right;
+        `advantages`, `ages` (width,); `num_items_in_batch` ().
     """
-    if not rows:
-        return _masked_row(pad_token_id, device)
+    missing = width - len(rows)
+    filler = torch.full((1,), pad_token_id)
     prompts = [torch.as_tensor(row.prompt_ids, dtype=torch.long) for row in rows]
+    prompts += [filler] * missing
     completions = [torch.as_tensor(row.completion_ids, dtype=torch.long) for row in rows]
+    masks = [torch.ones_like(c) for c in completions] + [torch.zeros_like(filler)] * missing
+    completions += [filler] * missing
     logprobs = [torch.as_tensor(row.behavior_logprobs, dtype=torch.float32) for row in rows]
+    logprobs += [torch.zeros(1)] * missing
 
     def pad(tensors: list[torch.Tensor], value: float, side: str = "right") -> torch.Tensor:
         return pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
@@ -49,24 +56,10 @@ def collate(
         "prompt_ids": pad(prompts, pad_token_id, "left"),
         "prompt_mask": pad([torch.ones_like(p) for p in prompts], 0, "left"),
         "completion_ids": pad(completions, pad_token_id),
-        "completion_mask": pad([torch.ones_like(c) for c in completions], 0),
+        "completion_mask": pad(masks, 0),
         "old_per_token_logps": pad(logprobs, 0.0),
-        "advantages": torch.tensor([row.advantage for row in rows], dtype=torch.float32),
-        "ages": torch.tensor([step - row.birth_step for row in rows]),
+        "advantages": torch.tensor([r.advantage for r in rows] + [0.0] * missing),
+        "ages": torch.tensor([step - r.birth_step for r in rows] + [0] * missing),
         "num_items_in_batch": torch.tensor(float(tokens_in_mini_batch)),
     }
     return {name: tensor.to(device) for name, tensor in tensors.items()}
-
-
-def _masked_row(pad_token_id: int, device: torch.device) -> dict[str, torch.Tensor]:
-    token = torch.full((1, 1), pad_token_id, dtype=torch.long, device=device)
-    return {
-        "prompt_ids": token,
-        "prompt_mask": torch.ones_like(token),
-        "completion_ids": token,
-        "completion_mask": torch.zeros_like(token),
-        "old_per_token_logps": torch.zeros(1, 1, device=device),
-        "advantages": torch.zeros(1, device=device),
-        "ages": torch.zeros(1, dtype=torch.long, device=device),
-        "num_items_in_batch": torch.ones((), device=device),
-    }

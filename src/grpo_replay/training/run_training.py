@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig
 
 from grpo_replay.config import Checkpoints, Training
 from grpo_replay.end_tokens import end_token_ids
-from grpo_replay.errors import ConfigError, DataError
+from grpo_replay.errors import ConfigError, DataError, ModelError
 from grpo_replay.grid import Cell
 from grpo_replay.math_answers import training_reward
 from grpo_replay.problems import read_problems
@@ -100,10 +100,7 @@ def build_trainer(
     """
     cell, training = Cell(**settings["cell"]), Training(**settings["training"])
     tokenizer = AutoTokenizer.from_pretrained(start_model, local_files_only=True)
-    # Master weights are float32; bfloat16 is TRL's autocast.
-    model = AutoModelForCausalLM.from_pretrained(
-        start_model, local_files_only=True, dtype=torch.float32
-    )
+    model = load_model(start_model)
     model.generation_config.eos_token_id = end_token_ids(
         model.config, model.generation_config, tokenizer
     )
@@ -129,6 +126,24 @@ def build_trainer(
     )
     trainer.remove_callback(PrinterCallback)
     return trainer
+
+
+def load_model(folder: Path) -> PreTrainedModel:
+    """A model in float32 (bfloat16 is TRL's autocast), all of whose weights are in its folder.
+
+    Raises:
+        ModelError: where transformers would have filled a gap with random numbers.
+    """
+    model, found = AutoModelForCausalLM.from_pretrained(
+        folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+    )
+    if found["missing_keys"] or found["mismatched_keys"]:
+        lost = sorted(map(str, [*found["missing_keys"], *found["mismatched_keys"]]))
+        raise ModelError(
+            f"{folder}: config.json asks for weights that the folder does not have ({lost[0]} and "
+            f"{len(lost) - 1} more); remove the folder and make it again"
+        )
+    return model
 
 
 def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:

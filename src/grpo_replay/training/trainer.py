@@ -181,13 +181,14 @@ class ReplayGRPOTrainer(GRPOTrainer):
         for pieces in split_evenly(order, self.updates_per_step, accumulation * processes):
             tokens = sum(len(batch.rows[i].completion_ids) for piece in pieces for i in piece)
             self._tokens_by_update.append(tokens)
-            for piece in pieces[self.accelerator.process_index :: processes]:
-                rows = [batch.rows[i] for i in piece]
-                # TRL divides by num_items_in_batch / updates: make that this mini-batch's own
-                # tokens.
+            for first in range(0, len(pieces), processes):
+                width = max(1, *map(len, pieces[first : first + processes]))
+                own = pieces[first + self.accelerator.process_index]
+                # TRL divides by num_items_in_batch / updates: make that this mini-batch's tokens.
                 tensors.append(
                     collate(
-                        rows,
+                        [batch.rows[i] for i in own],
+                        width,
                         step,
                         tokens * self.updates_per_step,
                         self._tokenizer.pad_token_id,
