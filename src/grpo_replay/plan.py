@@ -40,16 +40,18 @@ def opening(study: Study, cells: dict[str, Cell], results: Path, workers: int) -
 
 
 def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: str) -> str:
-    """Where tables, figures and runs are, for the end of a run."""
+    """Where tables, figures and runs are, as far as there are any, for the end of a run."""
     finished = sum(is_finished(study, cell, results) for cell in cells.values())
-    return (
-        f"\nStudy {study.study}: {finished} of {len(cells)} cells are finished.\n"
-        f"  main table  {results}/tables/main.md\n"
-        f"  tables      {results}/tables/\n"
-        f"  figures     {results}/figures/\n"
-        f"  scores      {results}/scores.parquet\n"
-        f"  MLflow      mlflow ui --host 127.0.0.1 --backend-store-uri {tracking_uri}\n"
-    )
+    places = {
+        "main table": results / "tables" / "main.md",
+        "tables": results / "tables",
+        "figures": results / "figures",
+        "scores": results / "scores.parquet",
+    }
+    lines = [f"  {name:<12}{path}" for name, path in places.items() if path.exists()]
+    lines.append(f"  {'MLflow':<12}mlflow ui --host 127.0.0.1 --backend-store-uri {tracking_uri}")
+    head = f"\nStudy {study.study}: {finished} of {len(cells)} cells are finished."
+    return "\n".join([head, *lines]) + "\n"
 
 
 def stopped(results: Path) -> str:

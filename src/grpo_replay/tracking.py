@@ -85,8 +85,8 @@ class Run:
             if isinstance(value, int | float) and name != "step":
                 self._metrics.append(Metric(name, float(value), now, record["step"]))
         if time.monotonic() - self._flushed > FLUSH_SECONDS:
-            self._flushed = time.monotonic()
             _quietly(self.flush)
+            self._flushed = time.monotonic()  # after it: a store that hangs is not asked at once
 
     def flush(self) -> None:
         """Send what is buffered."""

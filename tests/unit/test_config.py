@@ -9,7 +9,7 @@ import pytest
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import expand, number_text, resolve, select
 from grpo_replay.sources import ClockBenchmark
-from grpo_replay.study_file import load_study
+from grpo_replay.study_file import check_settings, find_study, load_study
 
 REPOSITORY = Path(__file__).parents[2]
 STUDIES = sorted((REPOSITORY / "config" / "studies").rglob("*.yaml"))
@@ -88,6 +88,19 @@ def test_what_a_cell_does_not_use_does_not_retrain_it() -> None:
     other = study.model_copy(update={"training": training, "checkpoints": saving})
     same = [n for n in cells if resolve(study, cells[n]) == resolve(other, cells[n])]
     assert {cells[name].method for name in same} == {"base", "grpo"}
+
+
+def test_a_setting_that_nothing_reads_is_refused() -> None:
+    check_settings({"study": "nano", "results": "results", "tracking_uri": "", "only": ""})
+    with pytest.raises(ConfigError, match=r"resluts: unknown key \(did you mean 'results'\?\)"):
+        check_settings({"resluts": "elsewhere"})
+
+
+def test_a_study_is_a_name_or_a_path() -> None:
+    folder = Path("config/studies")
+    assert find_study("nano", folder) == folder / "nano.yaml"
+    for path in ("own/mine.yaml", "mine.yml", "/some/where/mine"):
+        assert find_study(path, folder) == Path(path)
 
 
 def test_config_and_grid_import_nothing_heavy() -> None:

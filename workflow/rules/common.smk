@@ -14,15 +14,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from grpo_replay import grid, plan
-from grpo_replay.study_file import load_study
+from grpo_replay.study_file import check_settings, find_study, load_study
 from grpo_replay.errors import GrpoReplayError
 from grpo_replay.preflight import check_inputs, source_files
 
 try:
-    # A study of this repository by name, or a file of one's own by path.
-    STUDY_FILE = Path(workflow.basedir, "config", "studies", f"{config['study']}.yaml")
-    if str(config["study"]).endswith(".yaml"):
-        STUDY_FILE = Path(config["study"])
+    check_settings(config)
+    STUDY_FILE = find_study(str(config["study"]), Path(workflow.basedir, "config", "studies"))
     STUDY = load_study(STUDY_FILE)
     CELLS = grid.expand(STUDY)
     CHOSEN = grid.select(CELLS, str(config["only"]) or None)
