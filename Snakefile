@@ -28,6 +28,7 @@ rule all:
     default_target: True
     input:
         rules.track_results.output,
+        cell_files(),
 
 
 rule cells:
