@@ -12,12 +12,8 @@ import numpy as np
 from grpo_replay.replay.mixing import Batch
 from grpo_replay.replay.rollout import Rollout, group_by_query
 
-# TRL's own means over the step's updates that are kept under our names.
-_FROM_TRL = {
-    "loss": "loss",
-    "grad_norm": "grad_norm",
-    "learning_rate": "learning_rate",
-}
+# TRL's own means over the step's updates that a record keeps.
+_FROM_TRL = ("loss", "grad_norm", "learning_rate")
 
 
 def rollout_rows(rollouts: list[Rollout], texts: list[str]) -> list[dict]:
@@ -71,7 +67,7 @@ def step_summary(step: int, state: dict[str, Any], logs: dict[str, float], skipp
         "buffer/evicted_age": state["evicted"]["age"],
         "buffer/evicted_capacity": state["evicted"]["capacity"],
         "updates/skipped": skipped,
-        **{ours: logs.get(theirs) if batch.rows else None for theirs, ours in _FROM_TRL.items()},
+        **{name: logs.get(name) if batch.rows else None for name in _FROM_TRL},
         "perf/generated_tokens": sum(len(r.completion_ids) for r in fresh),
         "perf/trained_tokens": sum(len(r.completion_ids) for r in batch.rows),
         "perf/generation_seconds": state["generation_seconds"],
