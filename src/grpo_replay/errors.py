@@ -20,6 +20,10 @@ class ModelError(GrpoReplayError, ValueError):
     """A model folder or Hub id is missing or unusable."""
 
 
+class GrpoReplayWarning(UserWarning):
+    """What a person should know though it stops nothing; jobs show it on the terminal."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """A question that names the known word nearest to an unknown one, or nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)

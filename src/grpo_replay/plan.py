@@ -49,7 +49,9 @@ def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: s
         "scores": results / "scores.parquet",
     }
     lines = [f"  {name:<12}{path}" for name, path in places.items() if path.exists()]
-    lines.append(f"  {'MLflow':<12}mlflow ui --host 127.0.0.1 --backend-store-uri {tracking_uri}")
+    local = not tracking_uri.startswith("http")
+    ui = f"mlflow ui --host 127.0.0.1 --backend-store-uri {tracking_uri}" if local else tracking_uri
+    lines.append(f"  {'MLflow':<12}{ui}")
     head = f"\nStudy {study.study}: {finished} of {len(cells)} cells are finished."
     return "\n".join([head, *lines]) + "\n"
 

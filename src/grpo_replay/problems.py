@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_replay.clock_arithmetic import make_problems as make_clock_problems
 from grpo_replay.errors import ConfigError, DataError
+from grpo_replay.files import write_text
 
 if TYPE_CHECKING:
     from grpo_replay.sources import ClockProblems, FileProblems
@@ -79,14 +80,9 @@ def _check_text(value: object, place: str) -> None:
 
 
 def write_problems(path: Path | str, problems: Iterable[dict[str, Any]]) -> None:
-    """Write problems as JSON Lines beside `path`, then rename: the file is there whole or not."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    with unfinished.open("w", encoding="utf-8") as file:
-        for problem in problems:
-            file.write(json.dumps(problem, ensure_ascii=False) + "\n")
-    unfinished.replace(path)
+    """Write problems as JSON Lines, whole or not at all."""
+    lines = [json.dumps(problem, ensure_ascii=False) + "\n" for problem in problems]
+    write_text(Path(path), "".join(lines))
 
 
 def data_file(name: str) -> Path:

@@ -9,29 +9,6 @@ from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError, suggestion
 from grpo_replay.sources import Strict
 
-SETTINGS = ("study", "results", "tracking_uri", "only")
-
-
-def check_settings(config: dict) -> None:
-    """Refuse a key of config/config.yaml or `--config` that nothing reads.
-
-    Raises:
-        ConfigError: naming the key, and the one that was probably meant.
-    """
-    for key in config:
-        if key not in SETTINGS:
-            raise ConfigError(
-                f"--config {key}: unknown key{suggestion(key, SETTINGS)}; "
-                f"there are: {', '.join(SETTINGS)}"
-            )
-
-
-def find_study(name: str, folder: Path) -> Path:
-    """A study of a folder by name, or a file of one's own: whatever has a slash or an ending."""
-    if "/" in name or name.endswith((".yaml", ".yml")):
-        return Path(name)
-    return folder / f"{name}.yaml"
-
 
 def load_study(path: Path | str) -> Study:
     """Read and check a study file.

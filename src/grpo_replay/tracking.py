@@ -8,6 +8,7 @@ is where the variable MLFLOW_TRACKING_URI says; the workflow sets it.
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -23,6 +24,7 @@ from mlflow import MlflowClient  # noqa: E402
 from mlflow.entities import Metric, Param  # noqa: E402
 
 from grpo_replay import provenance  # noqa: E402
+from grpo_replay.errors import GrpoReplayWarning  # noqa: E402
 
 FLUSH_SECONDS = 10.0
 BATCH = 1000  # the most metrics that one request may hold
@@ -78,6 +80,11 @@ class Run:
         self._metrics: list[Metric] = []
         self._flushed = time.monotonic()
 
+    def resumed(self, records: list[dict]) -> None:
+        """Log the steps that an earlier job has done."""
+        for record in records:
+            self.step(record)
+
     def step(self, record: dict) -> None:
         """Log a training step's record: its numbers as they are, its histograms bin by bin."""
         now = int(time.time() * 1000)
@@ -97,6 +104,9 @@ class Run:
 
 class NoRun:
     """Stands in where the store is out of reach: the job goes on without it."""
+
+    def resumed(self, records: list[dict]) -> None:
+        """Drop the records; they are in `metrics.jsonl`."""
 
     def step(self, record: dict) -> None:
         """Drop the record; it is in `metrics.jsonl`."""
@@ -179,7 +189,13 @@ def _quietly(action: Callable[[], Any]) -> Any:
     try:
         return action()
     except Exception as error:
-        print(f"warning: MLflow failed; no result is lost: {error!r}", flush=True)
+        reason = str(error).partition("\n")[0]
+        warnings.warn(
+            f"MLflow at {os.environ['MLFLOW_TRACKING_URI']} misses some of this; no result is lost "
+            f"({type(error).__name__}: {reason})",
+            GrpoReplayWarning,
+            stacklevel=2,
+        )
         return None
 
 

@@ -31,6 +31,16 @@ def die_while_saving(at_step: int) -> None:
     trainer.save_replay_state = torn
 
 
+class Printer:
+    """Tells the parent what happens."""
+
+    def resumed(self, records: list[dict]) -> None:
+        print("continues after", len(records), flush=True)
+
+    def step(self, record: dict) -> None:
+        print("step", record["step"], flush=True)
+
+
 if __name__ == "__main__":
     model, problems, output, checkpoints = map(Path, sys.argv[1:5])
     if sys.argv[5:] == ["publish"]:
@@ -46,5 +56,5 @@ if __name__ == "__main__":
         output,
         checkpoints,
         Checkpoints(every=1, keep=False),
-        report=lambda record: print("step", record["step"], flush=True),
+        watchers=[Printer()],
     )

@@ -30,9 +30,11 @@ def start(model: Path, folder: Path, *extra: str) -> subprocess.Popen:
 
 
 def steps_until(process: subprocess.Popen, wanted: int) -> list[int]:
-    """The steps that a process reports, up to a wanted one or its end."""
+    """The steps that a process has, those of earlier ones too, up to a wanted one or its end."""
     steps = []
     for line in process.stdout:
+        if line.startswith("continues after "):
+            steps = list(range(1, int(line.split()[2]) + 1))
         if line.startswith("step "):
             steps.append(int(line.split()[1]))
             if steps[-1] >= wanted:
@@ -62,7 +64,7 @@ def test_killed_runs_end_like_one_that_was_left_alone(tiny_model: Path, tmp_path
     reached = 0
     for pause in random.uniform(0, 0.3, size=4):
         process = start(tiny_model, killed)
-        steps = steps_until(process, reached + 1)  # those that are kept come first, once more
+        steps = steps_until(process, reached + 1)
         assert steps == list(range(1, len(steps) + 1))
         try:
             process.wait(timeout=pause)
@@ -114,5 +116,5 @@ def test_another_configuration_is_not_resumed(tiny_model: Path, tmp_path: Path) 
     output = process.stdout.read()
     assert process.wait() == 0
     assert "checkpoints of another configuration" in output
-    assert "continues from step" not in output
+    assert "continues after" not in output
     assert "step 1\n" in output

@@ -9,10 +9,19 @@ SOURCE = Path(__file__).parents[2] / "src" / "grpo_replay"
 MODULES = sorted(SOURCE.rglob("*.py"))
 # A module may import from layers below its own, and from its own.
 LAYERS = [
-    {"errors"},
+    {"errors", "files"},
     {"sources"},
-    {"config", "prompts", "end_tokens", "metrics", "statistics", "provenance", "console"},
-    {"grid", "clock_arithmetic", "study_file"},
+    {
+        "config",
+        "prompts",
+        "end_tokens",
+        "weights",
+        "metrics",
+        "statistics",
+        "provenance",
+        "console",
+    },
+    {"grid", "clock_arithmetic", "study_file", "settings"},
     {"math_answers", "replay"},
     {"problems"},
     {"preflight", "plan", "tracking"},

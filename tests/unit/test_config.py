@@ -9,7 +9,8 @@ import pytest
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import expand, number_text, resolve, select
 from grpo_replay.sources import ClockBenchmark
-from grpo_replay.study_file import check_settings, find_study, load_study
+from grpo_replay.settings import check_settings, find_study, tracking_uri
+from grpo_replay.study_file import load_study
 
 REPOSITORY = Path(__file__).parents[2]
 STUDIES = sorted((REPOSITORY / "config" / "studies").rglob("*.yaml"))
@@ -111,3 +112,17 @@ def test_config_and_grid_import_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_store_is_named_by_one_absolute_uri(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    config = {"tracking_uri": "", "results": "/somewhere"}
+    assert tracking_uri(config) == "sqlite:////somewhere/mlflow.db"
+    assert tracking_uri(config | {"tracking_uri": "http://a:1"}) == "http://a:1"
+    with pytest.raises(ConfigError, match="tracking_uri: 'sqlite:///own.db' is no absolute URI"):
+        tracking_uri(config | {"tracking_uri": "sqlite:///own.db"})
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql+psycopg2://u@127.0.0.1/db")
+    assert tracking_uri(config | {"tracking_uri": "http://a:1"}).startswith("postgresql")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "mlruns")
+    with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI: 'mlruns'"):
+        tracking_uri(config)

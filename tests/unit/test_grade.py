@@ -9,13 +9,8 @@ import pytest
 
 from grpo_replay.errors import DataError
 from grpo_replay.evaluation.grade import grade_answers
-from grpo_replay.evaluation.sample_files import (
-    file_digest,
-    problems_digest,
-    write_manifest,
-    write_parquet,
-    write_samples,
-)
+from grpo_replay.evaluation.sample_files import problems_digest, write_parquet, write_samples
+from grpo_replay.files import file_digest, write_json
 from grpo_replay.problems import read_problems, write_problems
 
 PROBLEMS = [
@@ -62,7 +57,7 @@ def seal(folder: Path) -> None:
         "problems_sha256": {"math": problems_digest(read_problems(folder / "math.jsonl"))},
         "files": {"math": {"sha256": file_digest(folder / "samples" / "math.parquet")}},
     }
-    write_manifest(folder / "samples" / "manifest.json", manifest)
+    write_json(folder / "samples" / "manifest.json", manifest)
 
 
 def change(path: Path, edit: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:

@@ -1,6 +1,7 @@
 """The whole DAG, for real: what it makes, what it makes again, and what it refuses."""
 
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -198,12 +199,7 @@ def test_a_killed_training_is_continued(finished: Workflow, tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     metrics = pd.read_json(cell / "train" / "metrics.jsonl", lines=True)
     assert list(metrics.step) == list(range(1, 31))
-    assert (
-        "continues from step"
-        in (
-            workflow.results / "logs/train_policy" / f"{cell.parent.name}/{cell.name}.log"
-        ).read_text()
-    )
+    assert re.search(r"continues after step \d+/30, from its checkpoint", done.stderr)
 
 
 def kill_all(pid: int) -> None:
@@ -284,6 +280,12 @@ def test_unknown_names_are_refused_with_what_there_is(finished: Workflow) -> Non
     assert done.returncode != 0 and "did you mean 'nano'?" in done.stdout
     done = finished.run("-n", "results/tiny/cells/s/grpo-seed43/scores.json")
     assert done.returncode != 0 and "no cell 's/grpo-seed43'" in done.stdout + done.stderr
+    for target, message in (
+        ("results/tiny/base_models/xl", "no scale 'xl'; there are: s"),
+        ("results/tiny/data/benchmarks/aime.jsonl", "no benchmark 'aime'; there are: clock3"),
+    ):
+        done = finished.run("-n", target)
+        assert done.returncode != 0 and message in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

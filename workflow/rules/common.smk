@@ -14,7 +14,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from grpo_replay import grid, plan
-from grpo_replay.study_file import check_settings, find_study, load_study
+from grpo_replay.settings import check_settings, find_study, tracking_uri
+from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
 from grpo_replay.preflight import check_inputs, source_files
 
@@ -22,6 +23,7 @@ try:
     check_settings(config)
     STUDY_FILE = find_study(str(config["study"]), Path(workflow.basedir, "config", "studies"))
     STUDY = load_study(STUDY_FILE)
+    TRACKING_URI = tracking_uri(config)
     CELLS = grid.expand(STUDY)
     CHOSEN = grid.select(CELLS, str(config["only"]) or None)
     check_inputs(STUDY_FILE, STUDY)
@@ -30,11 +32,6 @@ except GrpoReplayError as error:
 
 RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
-TRACKING_URI = (
-    os.environ.get("MLFLOW_TRACKING_URI")
-    or config["tracking_uri"]
-    or f"sqlite:///{Path(config['results']).resolve()}/mlflow.db"
-)
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
 TABLE_FORMATS = ["csv", "md", "tex"]
 FIGURE_FORMATS = ["png", "svg"]
@@ -46,13 +43,26 @@ FIGURES = expand(
 )
 
 
+def lookup(kind, known, name):
+    """What the study calls so; a name in a target that it does not have is the user's mistake."""
+    if name not in known:
+        raise WorkflowError(f"{STUDY_FILE}: no {kind} {name!r}; there are: {', '.join(known)}")
+    return known[name]
+
+
 def cell_of(wildcards):
-    """The cell of a job; an id that the study does not have is the user's mistake."""
-    if wildcards.cell not in CELLS:
-        raise WorkflowError(
-            f"{STUDY_FILE}: no cell {wildcards.cell!r}; there are: {', '.join(CELLS)}"
-        )
-    return CELLS[wildcards.cell]
+    """The cell of a job."""
+    return lookup("cell", CELLS, wildcards.cell)
+
+
+def scale_of(wildcards):
+    """The scale of a job."""
+    return lookup("scale", STUDY.scales, wildcards.scale)
+
+
+def benchmark_of(wildcards):
+    """The benchmark of a job."""
+    return lookup("benchmark", STUDY.benchmarks, wildcards.benchmark)
 
 
 def cell_files():

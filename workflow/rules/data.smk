@@ -16,7 +16,7 @@ rule make_problems:
 
 rule make_benchmark:
     input:
-        source=lambda wildcards: source_files(STUDY.benchmarks[wildcards.benchmark]),
+        source=lambda wildcards: source_files(benchmark_of(wildcards)),
     output:
         problems=f"{RESULTS}/data/benchmarks/{{benchmark}}.jsonl",
     log:
@@ -24,7 +24,7 @@ rule make_benchmark:
     conda:
         "../../envs/evaluate.yaml"
     params:
-        settings=lambda wildcards: STUDY.benchmarks[wildcards.benchmark].model_dump(mode="json"),
+        settings=lambda wildcards: benchmark_of(wildcards).model_dump(mode="json"),
     script:
         "../scripts/make_benchmark.py"
 
@@ -37,7 +37,7 @@ rule make_base_model:
     conda:
         "../../envs/train.yaml"
     params:
-        model=lambda wildcards: STUDY.scales[wildcards.scale].model.model_dump(mode="json"),
+        model=lambda wildcards: scale_of(wildcards).model.model_dump(mode="json"),
         problems=STUDY.problems.model_dump(mode="json"),
     script:
         "../scripts/make_base_model.py"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.console import Progress, job
 
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
@@ -21,5 +21,5 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
             Path(snakemake.output.model).parent,
             Path(params.checkpoints),
             saving,
-            report=lambda record: (run.step(record), terminal.step(record, steps)),
+            watchers=[run, Progress(terminal, steps)],
         )

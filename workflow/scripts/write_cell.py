@@ -1,10 +1,9 @@
 """Write a cell's resolved settings."""
 
-import json
 from pathlib import Path
 
 from grpo_replay.console import job
+from grpo_replay.files import write_json
 
 with job(snakemake.log[0], snakemake.wildcards.cell):
-    text = json.dumps(snakemake.params.resolved, indent=2, sort_keys=True) + "\n"
-    Path(snakemake.output.cell).write_text(text, encoding="utf-8")
+    write_json(Path(snakemake.output.cell), snakemake.params.resolved)

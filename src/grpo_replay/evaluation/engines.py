@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig
+from transformers import DynamicCache, GenerationConfig
 
 from grpo_replay.errors import ModelError
 from grpo_replay.evaluation.model_folder import ModelFolder
+from grpo_replay.weights import load_model
 
 if TYPE_CHECKING:
     from grpo_replay.evaluation.sample import SamplingSettings
@@ -94,10 +95,7 @@ class TransformersEngine:
     def __init__(self, settings: "SamplingSettings", folder: ModelFolder) -> None:
         self.device = torch.device("cuda" if _on_gpu() else "cpu")
         transformers.utils.logging.disable_progress_bar()
-        self.model = AutoModelForCausalLM.from_pretrained(
-            folder.path, dtype=_dtype(), local_files_only=True
-        )
-        self.model.to(self.device).eval()
+        self.model = load_model(folder.path, _dtype()).to(self.device).eval()
         self.path = folder.path
         self.end_ids = folder.end_ids
         # Every setting is given: what is left out would come from the model's own defaults.

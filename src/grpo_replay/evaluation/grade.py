@@ -16,10 +16,10 @@ from grpo_replay.evaluation.sample_files import (
     SAMPLE_SCHEMA,
     Row,
     check_sample_ids,
-    file_digest,
     problems_digest,
     write_parquet,
 )
+from grpo_replay.files import file_digest
 from grpo_replay.math_answers import Grade, grade_many, grade_paper_many, training_reward
 from grpo_replay.problems import read_problems
 

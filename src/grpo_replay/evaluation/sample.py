@@ -17,13 +17,10 @@ from grpo_replay.evaluation.engines import Engine, engine_facts, hardware_facts,
 from grpo_replay.evaluation.model_folder import ModelFolder, open_folder
 from grpo_replay.evaluation.sample_files import (
     WorkFile,
-    digest,
-    file_digest,
-    folder_digest,
     problems_digest,
-    write_manifest,
     write_samples,
 )
+from grpo_replay.files import digest, file_digest, folder_digest, write_json
 from grpo_replay.problems import read_problems
 from grpo_replay.prompts import chat_messages
 
@@ -132,7 +129,7 @@ def sample_answers(
         files[name] = {"sha256": file_digest(path), "equal_texts": equal}
     # Hardware is told, and no reason to start anew: a requeued job may land on another machine.
     manifest |= {"hardware": hardware_facts(), "files": files}
-    write_manifest(output / "manifest.json", manifest)
+    write_json(output / "manifest.json", manifest)
     shutil.rmtree(work)
 
 

@@ -1,9 +1,5 @@
-"""Files of sampling: chunks as they are done (JSON Lines), samples (Parquet), the manifest.
+"""Files of sampling: chunks as they are done (JSON Lines), and samples (Parquet)."""
 
-Everything a later rule reads is written beside its place and then renamed.
-"""
-
-import hashlib
 import json
 import os
 import warnings
@@ -15,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from grpo_replay.errors import DataError
+from grpo_replay.errors import DataError, GrpoReplayWarning
+from grpo_replay.files import digest, whole_file, write_text
 
 Row = dict[str, Any]
 SAMPLE_SCHEMA = pa.schema(
@@ -29,24 +26,6 @@ SAMPLE_SCHEMA = pa.schema(
         ("finish_reason", pa.string()),
     ]
 )
-
-
-def digest(value: object) -> str:
-    """Return the SHA-256 of a JSON-like value."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 of a model folder: names and bytes of the files directly in it."""
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    return digest([[path.name, file_digest(path)] for path in files])
 
 
 def problems_digest(problems: Iterable[Row]) -> str:
@@ -64,7 +43,6 @@ class WorkFile:
     def __init__(self, path: Path, fingerprint: str, chunks: Sequence[Sequence[Row]]) -> None:
         """Take over what `path` holds of the chunks (lists of keys) under the same fingerprint."""
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
         found = {_key(row): row for row in _read_work_file(path, fingerprint)}
         self.rows: dict[tuple, Row] = {}
         for chunk in chunks:
@@ -73,7 +51,7 @@ class WorkFile:
                 self.rows.update((key, found[key]) for key in keys)
         # Written anew without what is torn or incomplete: later lines always follow whole ones.
         header = json.dumps({"fingerprint": fingerprint})
-        _write_beside(path, "\n".join([header, *map(_line, self.rows.values())]) + "\n")
+        write_text(path, "\n".join([header, *map(_line, self.rows.values())]) + "\n")
 
     def has(self, chunk: Sequence[Row]) -> bool:
         """Return whether all samples of a chunk are there."""
@@ -104,6 +82,7 @@ def _read_work_file(path: Path, fingerprint: str) -> list[Row]:
     if rest:
         warnings.warn(
             f"{path}, line {len(lines) + 1}: torn last line dropped; its chunk is drawn again",
+            GrpoReplayWarning,
             stacklevel=2,
         )
     rows = [_parse(line, path, number) for number, line in enumerate(lines, start=1)]
@@ -112,6 +91,7 @@ def _read_work_file(path: Path, fingerprint: str) -> list[Row]:
         path.replace(aside)
         warnings.warn(
             f"{path}: made with another model, prompt or setting; set aside as {aside.name}",
+            GrpoReplayWarning,
             stacklevel=2,
         )
         return []
@@ -146,7 +126,6 @@ def write_samples(
     table = pa.Table.from_pylist(
         [row for own in rows.values() for row in own], schema=SAMPLE_SCHEMA
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_parquet(path, table)
     return sum(len(own) - len({row["text"] for row in own}) for own in rows.values())
 
@@ -170,18 +149,6 @@ def check_sample_ids(path: Path, problem_id: str, sample_ids: Sequence[int], k: 
 
 
 def write_parquet(path: Path, table: pa.Table) -> None:
-    """Write a table beside `path`, then rename."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    pq.write_table(table, unfinished)
-    unfinished.replace(path)
-
-
-def write_manifest(path: Path, manifest: Row) -> None:
-    """Write the manifest beside `path`, then rename."""
-    _write_beside(path, json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-
-
-def _write_beside(path: Path, text: str) -> None:
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+    """Write a table, whole or not at all."""
+    with whole_file(path) as unfinished:
+        pq.write_table(table, unfinished)

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from grpo_replay.reporting.files import whole_file
+from grpo_replay.files import whole_file
 
 DPI = 150
 EMPTY_TEXT = {

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grpo_replay.reporting.files import write_text
+from grpo_replay.files import write_text
 
 DASH = "–"
 

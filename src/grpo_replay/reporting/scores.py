@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from grpo_replay import grid, metrics, statistics
 from grpo_replay.config import Study
 from grpo_replay.errors import DataError
-from grpo_replay.reporting.files import whole_file, write_text
+from grpo_replay.files import whole_file, write_text
 from grpo_replay.sources import Benchmark
 
 _GRADE_COLUMNS = [

@@ -5,7 +5,6 @@ template and prompt of the real ones, and learns worked solutions that hold mist
 (`clock_arithmetic`), so that reinforcement learning has something to repair.
 """
 
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from torch.nn.functional import cross_entropy
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from grpo_replay.clock_arithmetic import draw_problem, worked_solution
+from grpo_replay.files import whole_folder
 from grpo_replay.prompts import chat_messages
 
 if TYPE_CHECKING:
@@ -194,10 +194,7 @@ def completion_loss(
 def save_folder(
     network: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, output: Path
 ) -> None:
-    """Write model and tokenizer beside `output`, then rename: no half-written one is ever used."""
-    unfinished = output.with_name(output.name + ".unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    network.eval().save_pretrained(unfinished)
-    tokenizer.save_pretrained(unfinished)
-    shutil.rmtree(output, ignore_errors=True)
-    unfinished.rename(output)
+    """Write model and tokenizer, whole or not at all."""
+    with whole_folder(output) as unfinished:
+        network.eval().save_pretrained(unfinished)
+        tokenizer.save_pretrained(unfinished)

@@ -5,37 +5,29 @@ code; the replay state (buffer, generators, step) is safetensors and JSON, and t
 a checkpoint whole is written last.
 """
 
-import hashlib
 import json
-import os
 import shutil
 from pathlib import Path
 
 from safetensors.numpy import load_file, save_file
+
+from grpo_replay.files import digest, file_digest, folder_digest, write_json
 
 ARRAYS_FILE = "replay_buffer.safetensors"
 VALUES_FILE = "replay_state.json"
 WHOLE_MARKER = "whole.json"
 
 
-def run_key(settings: dict, *files: Path) -> str:
-    """Key of a run: a hash of its settings and of the content of its input files (weights,
-    problems).
-    """
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    for path in sorted(files):
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:16]
+def run_key(settings: dict, start_model: Path, problems: Path) -> str:
+    """Key of a run: a hash of its settings, of its whole start model and of its problems."""
+    return digest([settings, folder_digest(start_model), file_digest(problems)])[:16]
 
 
 def save_replay_state(folder: Path, arrays: dict, values: dict) -> None:
     """Write the replay state into a checkpoint folder, then mark the checkpoint whole."""
     save_file(arrays, folder / ARRAYS_FILE)
     (folder / VALUES_FILE).write_text(json.dumps(values), encoding="utf-8")
-    beside = folder / (WHOLE_MARKER + ".tmp")
-    beside.write_text(json.dumps({"step": values["step"]}), encoding="utf-8")
-    os.replace(beside, folder / WHOLE_MARKER)
+    write_json(folder / WHOLE_MARKER, {"step": values["step"]})
 
 
 def load_replay_state(folder: Path) -> tuple[dict, dict]:

@@ -2,7 +2,6 @@
 checked.
 """
 
-import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoTokenizer
 
 from grpo_replay.errors import ModelError
+from grpo_replay.files import whole_folder
 from grpo_replay.preflight import MODELS_VARIABLE, local_model
 from grpo_replay.sources import (
     ClockProblems,
@@ -37,20 +37,14 @@ def make_base_model(model: Model, problems: TrainingProblems, output: Path) -> d
 
 
 def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
-    """Copy a pretrained model, from its local folder or the Hub, beside `output`, check it, and
-    rename.
-    """
+    """Copy a pretrained model, from its local folder or the Hub; it is checked before it counts."""
     source = local_model(model) or _download(model)
-    beside = output.with_name(output.name + ".unfinished")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
-    for pattern in WANTED:
-        for file in source.glob(pattern):
-            shutil.copy(file, beside)
-    _check(beside, model)
-    size = sum(file.stat().st_size for file in beside.glob("*.safetensors"))
-    shutil.rmtree(output, ignore_errors=True)
-    os.replace(beside, output)
+    with whole_folder(output) as unfinished:
+        for pattern in WANTED:
+            for file in source.glob(pattern):
+                shutil.copy(file, unfinished)
+        _check(unfinished, model)
+    size = sum(file.stat().st_size for file in output.glob("*.safetensors"))
     return {"gigabytes": size / 1e9}
 
 
@@ -68,6 +62,13 @@ def _download(model: PretrainedModel) -> Path:
 def _check(folder: Path, model: PretrainedModel) -> None:
     if not list(folder.glob("*.safetensors")):
         raise ModelError(f"{model.name}: no *.safetensors in its folder; convert the weights first")
-    AutoConfig.from_pretrained(folder, local_files_only=True)
-    if not AutoTokenizer.from_pretrained(folder, local_files_only=True).chat_template:
+    try:
+        AutoConfig.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"{model.name}: its configuration or tokenizer cannot be read "
+            f"({str(error).splitlines()[0]}); fetch the folder again"
+        ) from error
+    if not tokenizer.chat_template:
         raise ModelError(f"{model.name}: its tokenizer has no chat template; take a model that has")

@@ -6,11 +6,13 @@ checkpoint's step, so no step is there twice; a line torn by a crash goes with t
 """
 
 import json
-import os
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
+
+from grpo_replay.files import whole_file
 
 REPLAY_COLUMNS = (
     *("step", "birth_step", "age", "rollout_id", "group_id", "problem_id", "unit", "priority"),
@@ -37,10 +39,12 @@ class StepLog:
 
     def keep_until(self, step: int) -> None:
         """Drop every row of a later step, and a torn last line."""
-        beside = self.path.with_suffix(".tmp")
-        with self.path.open(encoding="utf-8") as old, beside.open("w", encoding="utf-8") as new:
+        with (
+            whole_file(self.path) as beside,
+            self.path.open(encoding="utf-8") as old,
+            beside.open("w", encoding="utf-8") as new,
+        ):
             new.writelines(line for line in old if line.endswith("\n") and _step(line) <= step)
-        os.replace(beside, self.path)
 
     def rows(self) -> list[dict]:
         """All rows."""
@@ -72,10 +76,9 @@ class TrainingRecords:
             log.keep_until(step)
 
     def publish(self, folder: Path, unit: str | None, priority: str | None) -> None:
-        """Write the finished run's files into a folder, each beside its place and then renamed."""
-        beside = folder / "metrics.tmp"
-        beside.write_bytes(self.metrics.path.read_bytes())
-        os.replace(beside, folder / "metrics.jsonl")
+        """Write the finished run's files into a folder, each whole or not at all."""
+        with whole_file(folder / "metrics.jsonl") as beside:
+            shutil.copyfile(self.metrics.path, beside)
         trained = self.replay.table().assign(unit=unit, priority=priority)
         _write_table(trained, REPLAY_COLUMNS, folder / "replay.parquet")
         _write_table(self.rollouts.table(), ROLLOUT_COLUMNS, folder / "rollouts.parquet")
@@ -83,6 +86,5 @@ class TrainingRecords:
 
 def _write_table(table: pd.DataFrame, columns: Sequence[str], target: Path) -> None:
     """Write a table that has its columns even where there was nothing to train on."""
-    beside = target.with_suffix(".tmp")
-    table.reindex(columns=columns).to_parquet(beside, index=False)
-    os.replace(beside, target)
+    with whole_file(target) as beside:
+        table.reindex(columns=columns).to_parquet(beside, index=False)

@@ -5,23 +5,23 @@ checkpoints, and the cell's `train/metrics.jsonl` points at them until the run h
 failed job loses nothing.
 """
 
-import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers import AutoTokenizer
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig
 
 from grpo_replay.config import Checkpoints, Training
 from grpo_replay.end_tokens import end_token_ids
-from grpo_replay.errors import ConfigError, DataError, ModelError
+from grpo_replay.errors import ConfigError, DataError
+from grpo_replay.files import replace_folder, write_json
 from grpo_replay.grid import Cell
 from grpo_replay.math_answers import training_reward
 from grpo_replay.problems import read_problems
@@ -37,8 +37,17 @@ from grpo_replay.replay.samplers import (
 from grpo_replay.training.checkpoints import latest_whole, other_runs, run_key
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.trainer import ReplayGRPOTrainer
+from grpo_replay.weights import load_model
 
-Report = Callable[[dict], None]
+
+class Watcher(Protocol):
+    """Is told by the main process what a run does."""
+
+    def resumed(self, records: list[dict]) -> None:
+        """Called once where a run continues, with the records of the steps that are kept."""
+
+    def step(self, record: dict) -> None:
+        """Called with each finished step's record."""
 
 
 def train_policy(
@@ -48,7 +57,7 @@ def train_policy(
     output: Path,
     checkpoints: Path,
     saving: Checkpoints,
-    report: Report,
+    watchers: Sequence[Watcher],
 ) -> None:
     """Train a cell, from its last whole checkpoint if there is one.
 
@@ -62,25 +71,24 @@ def train_policy(
         output: the cell's folder.
         checkpoints: the cell's folder for checkpoints, outside the workflow's outputs.
         saving: how often checkpoints are made, and whether they are kept after success.
-        report: called by the main process with each step's record; after a stop, first with the
-            records of the steps that are kept.
+        watchers: who is told of steps as they happen.
     """
-    key = run_key(settings, *start_model.glob("*.safetensors"), problems)
+    key = run_key(settings, start_model, problems)
     for folder in other_runs(checkpoints, key):
         print(f"{folder}: checkpoints of another configuration, not used", flush=True)
     run = checkpoints / key
     records = TrainingRecords(run / "records")
-    trainer = build_trainer(settings, start_model, problems, run, records, report=report)
+    trainer = build_trainer(settings, start_model, problems, run, records)
+    trainer.watchers = watchers
     trainer.args.save_steps = saving.every * trainer.updates_per_step
     with trainer.accelerator.main_process_first():
         checkpoint, step = latest_whole(run) or (None, 0)
     if trainer.accelerator.is_main_process:
         records.keep_until(step)
         _show_live(records.metrics.path, output / "train")
-        for record in records.metrics.rows():
-            report(record)
-    if checkpoint:
-        print(f"continues from step {step}", flush=True)
+        if checkpoint:
+            for watcher in watchers:
+                watcher.resumed(records.metrics.rows())
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     _publish(trainer, records, settings, output)
     if trainer.accelerator.is_main_process and not saving.keep:
@@ -126,24 +134,6 @@ def build_trainer(
     )
     trainer.remove_callback(PrinterCallback)
     return trainer
-
-
-def load_model(folder: Path) -> PreTrainedModel:
-    """A model in float32 (bfloat16 is TRL's autocast), all of whose weights are in its folder.
-
-    Raises:
-        ModelError: where transformers would have filled a gap with random numbers.
-    """
-    model, found = AutoModelForCausalLM.from_pretrained(
-        folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
-    )
-    if found["missing_keys"] or found["mismatched_keys"]:
-        lost = sorted(map(str, [*found["missing_keys"], *found["mismatched_keys"]]))
-        raise ModelError(
-            f"{folder}: config.json asks for weights that the folder does not have ({lost[0]} and "
-            f"{len(lost) - 1} more); remove the folder and make it again"
-        )
-    return model
 
 
 def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
@@ -273,8 +263,6 @@ def _publish(
     if trainer.accelerator.is_main_process:
         (beside / "training_args.bin").unlink()  # a pickle; the settings are in cell.json
         records.publish(output / "train", cell.unit, cell.priority)
-        text = json.dumps(settings, indent=2, sort_keys=True) + "\n"
-        (output / "train" / "settings.json").write_text(text, encoding="utf-8")
-        shutil.rmtree(output / "model", ignore_errors=True)
-        os.replace(beside, output / "model")
+        write_json(output / "train" / "settings.json", settings)
+        replace_folder(beside, output / "model")
     trainer.accelerator.wait_for_everyone()

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import (
-    AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
     PreTrainedModel,
@@ -26,6 +25,7 @@ from grpo_replay.errors import DataError
 from grpo_replay.math_answers import last_boxed, training_reward
 from grpo_replay.problems import write_problems
 from grpo_replay.prompts import chat_messages
+from grpo_replay.weights import load_model
 
 if TYPE_CHECKING:
     from grpo_replay.sources import PromptSelection
@@ -47,7 +47,7 @@ def select_prompts(
     """
     start = time.perf_counter()
     tokenizer = AutoTokenizer.from_pretrained(model_folder, padding_side="left")
-    network = AutoModelForCausalLM.from_pretrained(model_folder, dtype=torch.float32).eval()
+    network = load_model(model_folder).eval()
     candidates = sorted(problems, key=lambda problem: _length(tokenizer, problem))
     rollouts = _first_pass(network, tokenizer, candidates[: settings.candidates], settings)
     kept = _most_even(rollouts, settings)

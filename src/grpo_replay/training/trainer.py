@@ -6,7 +6,7 @@ split into the step's updates.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,6 @@ class ReplayGRPOTrainer(GRPOTrainer):
         order_seed: seeds the order in which a step's rows are spread over its updates.
         advantage_epsilon: added to sigma_g.
         records: where the main process writes what happened.
-        report: called by the main process with each finished step's record.
         *args, **kwargs: for `trl.GRPOTrainer`. The data set has the columns `prompt`, `answer`
             and `problem_id`.
     """
@@ -53,7 +52,6 @@ class ReplayGRPOTrainer(GRPOTrainer):
         order_seed: int,
         advantage_epsilon: float,
         records: TrainingRecords,
-        report: Callable[[dict], None] = lambda record: None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -61,7 +59,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         self.buffer = buffer
         self.sampler = sampler
         self.records = records
-        self.report = report
+        self.watchers: Sequence[Any] = ()
         self.advantage_epsilon = advantage_epsilon
         self._order = np.random.default_rng(order_seed)
         self.updates_per_step = (
@@ -238,7 +236,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
             summary = step_summary(step, self._round, logs, skipped)
             record = {**summary, **self.buffer.metrics(step), **ratios}
             self.records.metrics.append([record])
-            self.report(record)
+            for watcher in self.watchers:
+                watcher.step(record)
 
     # --- resume ---
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from grpo_replay.errors import DataError
 from grpo_replay.prompts import chat_messages
 from grpo_replay.training.base_model import IGNORED, completion_loss, save_folder
+from grpo_replay.weights import load_model
 
 if TYPE_CHECKING:
     from grpo_replay.sources import WarmStart
@@ -45,7 +46,7 @@ def warm_start(
     start = time.perf_counter()
     tokenizer = AutoTokenizer.from_pretrained(model_folder)
     examples = make_examples(tokenizer, problems, settings.max_tokens)
-    network = AutoModelForCausalLM.from_pretrained(model_folder, dtype=torch.float32)
+    network = load_model(model_folder)
     losses = _fit(network, examples, settings)
     save_folder(network, tokenizer, output)
     return {

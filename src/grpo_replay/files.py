@@ -1,0 +1,70 @@
+"""Files and folders that are there whole or not at all, and their checksums.
+
+What is half written must never be taken for a result: everything is written beside its place and
+then renamed.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a path beside `path`, which takes its place when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".unfinished-{path.name}")  # the ending tells some the format
+    yield unfinished
+    os.replace(unfinished, path)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `path`, which takes its place when the block ends without an
+    error.
+    """
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    yield unfinished
+    replace_folder(unfinished, path)
+
+
+def replace_folder(made: Path, path: Path) -> None:
+    """Put a folder into the place of another, which may be there."""
+    shutil.rmtree(path, ignore_errors=True)
+    os.replace(made, path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text, whole or not at all."""
+    with whole_file(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON-like value for people and programs, keys sorted; nan is refused."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of a JSON-like value."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the SHA-256 of a folder: names and bytes of the files directly in it."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return digest([[path.name, file_digest(path)] for path in files])

@@ -1,0 +1,51 @@
+"""What config/config.yaml, `--config` and the environment say about a run of the workflow."""
+
+import os
+import re
+from pathlib import Path
+
+from grpo_replay.errors import ConfigError, suggestion
+
+SETTINGS = ("study", "results", "tracking_uri", "only")
+TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
+_ABSOLUTE = re.compile(r"sqlite:////|https?://|(postgresql|mysql)(\+\w+)?://")
+
+
+def check_settings(config: dict) -> None:
+    """Refuse a key of config/config.yaml or `--config` that nothing reads.
+
+    Raises:
+        ConfigError: naming the key, and the one that was probably meant.
+    """
+    for key in config:
+        if key not in SETTINGS:
+            raise ConfigError(
+                f"--config {key}: unknown key{suggestion(key, SETTINGS)}; "
+                f"there are: {', '.join(SETTINGS)}"
+            )
+
+
+def find_study(name: str, folder: Path) -> Path:
+    """A study of a folder by name, or a file of one's own: whatever has a slash or an ending."""
+    if "/" in name or name.endswith((".yaml", ".yml")):
+        return Path(name)
+    return folder / f"{name}.yaml"
+
+
+def tracking_uri(config: dict) -> str:
+    """Where MLflow keeps its runs: the variable, else the setting, else sqlite in the results.
+
+    Raises:
+        ConfigError: where it is not absolute: jobs may run in other folders.
+    """
+    given = os.environ.get(TRACKING_VARIABLE)
+    uri = given or config["tracking_uri"]
+    if not uri:
+        return f"sqlite:///{Path(config['results']).resolve()}/mlflow.db"
+    if not _ABSOLUTE.match(uri):
+        raise ConfigError(
+            f"{TRACKING_VARIABLE if given else '--config tracking_uri'}: {uri!r} is no absolute "
+            "URI of a store; give sqlite:////a/path/mlflow.db (four slashes), http://host:port or "
+            "postgresql://..."
+        )
+    return uri
