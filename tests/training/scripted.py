@@ -7,6 +7,7 @@ production: rewards from text, advantages, replay, padding, loss, optimizer, che
 import copy
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def cell_settings(study: Study, method: str, tau_max: int = 10, seed: int = 42) 
 
 @dataclass
 class Script:
-    """Answers every prompt at random, right in `share` of the cases (a number, or a list by step).
+    """Answers every prompt at random, right in `share` of the cases (a number, or a list by step),
+    and without an end token in `cut` of them.
 
     It draws from torch's global generator, as real sampling does, so a resumed run must have
     restored that too. `policies` keeps the weights at the start of every step: the behaviour
@@ -56,6 +58,7 @@ class Script:
 
     share: float | list[float] = 0.5
     keyed: bool = False
+    cut: float = 0.0
     policies: list[dict[str, torch.Tensor]] = field(default_factory=list)
     steps: int = 0
 
@@ -85,7 +88,9 @@ class Script:
         length = int(torch.randint(1, 7, (), generator=generator))
         right = torch.rand((), generator=generator) < share
         answer = right_answer(message) if right else "x"
-        return "".join(map(str, digits[:length])) + f" \\boxed{{{answer}}}<|im_end|>"
+        cut = self.cut and torch.rand((), generator=generator) < self.cut
+        end = "" if cut else "<|im_end|>"
+        return "".join(map(str, digits[:length])) + f" \\boxed{{{answer}}}{end}"
 
 
 def right_answer(message: str) -> str:
@@ -93,6 +98,13 @@ def right_answer(message: str) -> str:
     from grpo_replay import clock_arithmetic
 
     return clock_arithmetic.right_answer(message.split("\n")[0].removeprefix("Problem: "))
+
+
+@dataclass
+class Watch:
+    """A watcher that calls a function with every step's record."""
+
+    step: Callable[[dict], None]
 
 
 @dataclass

@@ -1,4 +1,8 @@
-"""Two gloo processes replay what one replays, and make the same update."""
+"""Two gloo processes replay what one replays, and make the same update.
+
+Started by torch's own launcher: without MPI `accelerate launch --cpu` starts one process, however
+many it is asked for.
+"""
 
 import os
 import subprocess

@@ -5,14 +5,16 @@ import shutil
 from collections import Counter
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scripted import Probe, Script, cell_settings, make_probe, tiny_study
+from scripted import Probe, Script, Watch, cell_settings, make_probe, tiny_study
 from transformers import AutoModelForCausalLM
 
+from grpo_replay.training import run_training
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 
 METHODS = {
@@ -246,12 +248,12 @@ def test_without_survivors_nothing_moves(tiny_model: Path, tmp_path: Path) -> No
     script = Script(share=[0.5, 0.0, 0.5])
     probe = make_probe(cell_settings(study, "grpo"), tiny_model, tmp_path, script)
     moments = []
-    probe.trainer.report = lambda record: moments.append(
-        [
-            {k: v.clone() for k, v in state.items()}
-            for state in probe.trainer.optimizer.state.values()
-        ]
-    )
+
+    def keep_moments(record: dict) -> None:
+        states = probe.trainer.optimizer.state.values()
+        moments.append([{k: v.clone() for k, v in state.items()} for state in states])
+
+    probe.trainer.watchers = [Watch(keep_moments)]
     probe.trainer.train()
     before, after = script.policies[1], script.policies[2]
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -262,6 +264,60 @@ def test_without_survivors_nothing_moves(tiny_model: Path, tmp_path: Path) -> No
     assert all(np.isfinite(e["loss"]) for e in probe.losses)
     last = probe.trainer.accelerator.unwrap_model(probe.trainer.model).state_dict()
     assert any(not torch.equal(after[name], last[name]) for name in after)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.15])
+def test_the_loss_is_the_mean_over_the_tokens_of_its_mini_batch(
+    share: float, tiny_model: Path, tmp_path: Path
+) -> None:
+    """A loss of 1 a token gives 1, whatever the split, with fewer rows than micro-batches too."""
+    study = tiny_study(steps=3, replay_warmup=1)
+    settings = {**cell_settings(study, "ours"), "micro_batch": 1}
+    script = Script(share=[0.5, share, share], cut=0.3)
+    probe = make_probe(settings, tiny_model, tmp_path, script)
+    probe.trainer.train()
+    trained = probe.trainer.accelerator.unwrap_model(probe.trainer.model)
+    totals: Counter[int] = Counter()
+    expected: dict[int, float] = {}
+    for entry in probe.losses:
+        inputs = dict(entry["inputs"])
+        if inputs["completion_mask"].any():
+            expected[entry["update"]] = 1.0
+        with torch.no_grad():
+            inputs["old_per_token_logps"] = policy_logprobs(trained, inputs)
+            inputs["advantages"] = -torch.ones_like(inputs["advantages"])
+            totals[entry["update"]] += float(
+                ReplayGRPOTrainer._compute_loss(probe.trainer, trained, inputs)
+            )
+    rows = trained_on(probe)
+    assert rows.truncated.any() and rows.replayed.any()
+    assert rows.groupby("step").size().min() < 32  # micro-batches of a step
+    assert all(np.isfinite(entry["loss"]) for entry in probe.losses)
+    assert len(expected) >= 4
+    assert totals == pytest.approx(dict.fromkeys(totals, 0.0) | expected)
+
+
+def test_a_missing_reward_carries_no_signal(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not reward 0: left out of the group's mean, and never trained on."""
+    score = run_training.boxed_answer_reward
+
+    def sometimes(completions: list, answer: list[str], **_: Any) -> list[float | None]:
+        texts = (completion[0]["content"] for completion in completions)
+        rewards = score(completions, answer)
+        return [None if "3" in t[:1] else r for t, r in zip(texts, rewards, strict=True)]
+
+    monkeypatch.setattr(run_training, "boxed_answer_reward", sometimes)
+    probe = make_probe(cell_settings(tiny_study(steps=2), "grpo"), tiny_model, tmp_path)
+    probe.trainer.train()
+    fresh = probe.records.rollouts.table()
+    unscored = fresh[fresh.reward.isna()]
+    assert len(unscored) and (unscored.advantage == 0).all()
+    assert not set(unscored.rollout_id) & set(trained_on(probe).rollout_id)
+    groups = fresh[fresh.survived].groupby("group_id").advantage
+    assert groups.sum().abs().max() < 1e-3  # of those that were scored
+    assert sum(probe.records.metrics.table()["reward/unscored"]) == len(unscored)
 
 
 def test_resume_in_a_later_pass_sees_the_same_prompts(tiny_model: Path, tmp_path: Path) -> None:
@@ -296,7 +352,7 @@ def test_a_resumed_run_ends_like_one_that_never_stopped(
         if record["step"] == 5:
             raise KeyboardInterrupt
 
-    stopped.trainer.report = stop
+    stopped.trainer.watchers = [Watch(stop)]
     with pytest.raises(KeyboardInterrupt):
         stopped.trainer.train()
     resumed = make_probe(settings, tiny_model, tmp_path / "stopped", every=3)

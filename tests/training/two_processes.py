@@ -1,4 +1,4 @@
-"""Started by `accelerate launch`: a short run whose rollouts do not depend on the process count."""
+"""A short run whose rollouts do not depend on the process count."""
 
 import sys
 from pathlib import Path

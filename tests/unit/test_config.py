@@ -8,8 +8,8 @@ import pytest
 
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import expand, number_text, resolve, select
-from grpo_replay.sources import ClockBenchmark
 from grpo_replay.settings import check_settings, find_study, tracking_uri
+from grpo_replay.sources import ClockBenchmark
 from grpo_replay.study_file import load_study
 
 REPOSITORY = Path(__file__).parents[2]
