@@ -25,7 +25,8 @@ def source_files(source: Source) -> list[str]:
     """The files outside the results that a section of the study reads."""
     if isinstance(source, ClockProblems | ClockBenchmark):
         return []
-    return [str(data_file(source.file))]
+    path = data_file(source)
+    return [str(path)] if path else []
 
 
 def check_inputs(study_file: Path, study: Study) -> None:

@@ -6,16 +6,18 @@ empty, a number or doubled stops a run before it costs anything.
 
 import json
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grpo_replay.clock_arithmetic import make_problems as make_clock_problems
-from grpo_replay.errors import ConfigError, DataError
+from grpo_replay.errors import ConfigError, DataError, GrpoReplayWarning
 from grpo_replay.files import write_text
+from grpo_replay.hub import download_problems
 
 if TYPE_CHECKING:
-    from grpo_replay.sources import ClockProblems, FileProblems
+    from grpo_replay.sources import ClockProblems, DataFile, FileProblems
 
 DATA_VARIABLE = "GRPO_REPLAY_DATA"
 FIELDS = ("id", "problem", "answer")
@@ -85,22 +87,41 @@ def write_problems(path: Path | str, problems: Iterable[dict[str, Any]]) -> None
     write_text(Path(path), "".join(lines))
 
 
-def data_file(name: str) -> Path:
-    """Return the path of a data file, in the folder that the variable GRPO_REPLAY_DATA names.
+def data_file(source: "DataFile") -> Path | None:
+    """The local file of a source, in the folder that the variable GRPO_REPLAY_DATA names; None
+    where that is not set and the Hub has it.
 
-    Raises ConfigError where the variable is not set or the folder lacks the file.
+    Raises ConfigError where the variable is set and the folder lacks the file, or neither is there.
     """
     folder = os.environ.get(DATA_VARIABLE)
+    if not folder and source.hub:
+        return None
     if not folder:
         raise ConfigError(
-            f"file: {name}: {DATA_VARIABLE} is not set; set it to the folder that holds {name}"
+            f"file: {source.file}: {DATA_VARIABLE} is not set; set it to the folder that holds "
+            f"{source.file}"
         )
-    path = Path(folder) / name
+    path = Path(folder) / source.file
     if not path.is_file():
         raise ConfigError(
-            f"file: {name}: not in {folder} ({DATA_VARIABLE}); put it there or correct the variable"
+            f"file: {source.file}: not in {folder} ({DATA_VARIABLE}); put it there or correct the "
+            "variable"
         )
     return path
+
+
+def load_problems(source: "DataFile", output: Path) -> list[dict[str, Any]]:
+    """All problems of a source, local or from the Hub; `output` is what is made of them.
+
+    Raises DataError naming file and row where a problem is wrong, ConfigError where there is none.
+    """
+    if path := data_file(source):
+        return read_problems(path)
+    problems = download_problems(source, output.with_name(f"{output.name}.source.json"))
+    for number, problem in enumerate(problems):
+        for field in ("id", "problem"):
+            _check_text(problem[field], f"{source.file}, row {number}: field {field!r}")
+    return problems
 
 
 def first(problems: list[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
@@ -108,16 +129,33 @@ def first(problems: list[dict[str, Any]], limit: int | None) -> list[dict[str, A
     return problems if limit is None else problems[:limit]
 
 
-def check_golds(path: Path | str, problems: Iterable[dict[str, Any]]) -> None:
-    """Raise DataError naming the problem whose gold answer the verifiers cannot read."""
+def with_readable_golds(
+    name: str, problems: Iterable[dict[str, Any]], max_dropped: int = 0
+) -> list[dict[str, Any]]:
+    """The problems whose gold answer the verifiers can read; of others at most `max_dropped`.
+
+    Raises DataError naming the first problem that is one too many.
+    """
     # Imported here: sampling and training read problems without paying for the symbolic algebra.
     from grpo_replay.math_answers import check_gold
 
+    kept, dropped = [], []
     for problem in problems:
         try:
             check_gold(problem["answer"])
+            kept.append(problem)
         except DataError as error:
-            raise DataError(f"{path}: problem {problem['id']!r}: {error}") from error
+            dropped.append(problem["id"])
+            if len(dropped) > max_dropped:
+                raise DataError(f"{name}: problem {problem['id']!r}: {error}") from error
+    if dropped:
+        warnings.warn(
+            f"{name}: left out {len(dropped)} problems without a readable answer: "
+            f"{', '.join(dropped)}",
+            GrpoReplayWarning,
+            stacklevel=2,
+        )
+    return kept
 
 
 def make_problems(settings: "ClockProblems | FileProblems", output: Path | str) -> None:
@@ -133,7 +171,6 @@ def make_problems(settings: "ClockProblems | FileProblems", output: Path | str) 
             )
         ]
     else:
-        source = data_file(settings.file)
-        problems = first(read_problems(source), settings.limit)
-        check_golds(source, problems)
+        problems = first(load_problems(settings, Path(output)), settings.limit)
+        problems = with_readable_golds(settings.file, problems, settings.max_dropped)
     write_problems(output, problems)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 ChainLength = Annotated[int, Field(ge=1, le=26)]  # moves are named A to Z
@@ -34,14 +35,34 @@ class ClockProblems(Strict):
     random_error: Fraction
 
 
-class FileProblems(Strict):
-    """Problems from a JSON Lines file (fields id, problem, answer, optionally solution) under
-    `GRPO_REPLAY_DATA`.
+class HubFile(Strict):
+    """A file of a data set on the Hub, pinned to a commit: .jsonl, .json (a list) or .parquet.
+
+    Its rows have the columns `problem` and `answer`, and those of `id_column`; without one the
+    number of the row is its id.
     """
 
-    source: Literal["file"]
+    repo: str
+    revision: Commit
     file: str
+    id_column: str | None = None
+
+
+class DataFile(Strict):
+    """A JSON Lines file (fields id, problem, answer, optionally solution) under `GRPO_REPLAY_DATA`;
+    where that is unset the same problems come from the Hub.
+    """
+
+    file: str
+    hub: HubFile | None = None
+
+
+class FileProblems(DataFile):
+    """Training problems; at most `max_dropped` rows without a usable answer are left out."""
+
+    source: Literal["file"]
     limit: PositiveInt | None = None
+    max_dropped: NonNegativeInt = 0
 
 
 class ClockBenchmark(Strict):
@@ -63,14 +84,11 @@ class ClockBenchmark(Strict):
         return 100.0 / self.hours
 
 
-class FileBenchmark(Strict):
-    """A benchmark file under `GRPO_REPLAY_DATA`; `n_problems` is checked on loading, `limit`
-    keeps the first ones.
-    """
+class FileBenchmark(DataFile):
+    """A benchmark; `n_problems` is checked on loading, `limit` keeps the first ones."""
 
     source: Literal["file"]
     title: str
-    file: str
     n_problems: PositiveInt
     k: PositiveInt
     limit: PositiveInt | None = None
@@ -125,18 +143,17 @@ class PretrainedModel(Strict):
 
     source: Literal["pretrained"]
     name: str
-    revision: str
+    revision: Commit
 
 
 Model = Annotated[FromScratchModel | PretrainedModel, Field(discriminator="source")]
 
 
-class WarmStart(Strict):
+class WarmStart(DataFile):
     """A few supervised steps in the boxed format; every method, and the base row, start from its
     result.
     """
 
-    file: str
     steps: PositiveInt
     batch_size: PositiveInt
     learning_rate: PositiveFloat

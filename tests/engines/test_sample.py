@@ -23,6 +23,7 @@ from transformers import (
 from grpo_replay.errors import DataError, ModelError
 from grpo_replay.evaluation.engines import TransformersEngine
 from grpo_replay.evaluation.model_folder import open_folder
+from grpo_replay.evaluation.nucleus import Nucleus
 from grpo_replay.evaluation.sample import SamplingSettings, plan_chunks, sample_answers
 from grpo_replay.evaluation.sample_files import write_samples
 from grpo_replay.problems import read_problems
@@ -255,6 +256,20 @@ def test_greedy_decoding_equals_generate(tiny_model: Path, benchmarks: dict[str,
         expected = model.generate(ids, do_sample=False, max_new_tokens=24)[0, len(prompt) :]
         for answer in answers[2 * number : 2 * number + 2]:
             assert answer.token_ids == expected.tolist()
+
+
+@pytest.mark.parametrize("spread", [0.1, 4.0])  # nearly uniform, and peaked
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 0.8), (0, 0.999), (5, 1.0), (50, 0.7), (0, 1.0)])
+def test_the_nucleus_is_that_of_transformers(spread: float, top_k: int, top_p: float) -> None:
+    scores = spread * torch.randn(8, 5000, generator=torch.Generator().manual_seed(0))
+    warpers = LogitsProcessorList([TemperatureLogitsWarper(0.6)])
+    if top_k:
+        warpers.append(TopKLogitsWarper(top_k))
+    warpers.append(TopPLogitsWarper(top_p))
+    expected = warpers(None, scores).softmax(-1)
+    found = Nucleus(0.6, top_k, top_p)(None, scores).softmax(-1)
+    assert torch.equal(found > 0, expected > 0)
+    assert torch.allclose(found, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("top_k", "top_p"), [(0, 0.8), (5, 1.0)])

@@ -23,6 +23,7 @@ LAYERS = [
     },
     {"grid", "clock_arithmetic", "study_file", "settings"},
     {"math_answers", "replay"},
+    {"hub"},
     {"problems"},
     {"preflight", "plan", "tracking"},
     {"training", "evaluation", "reporting"},

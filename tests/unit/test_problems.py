@@ -66,13 +66,15 @@ def test_wrong_files_are_refused(tmp_path: Path, content: bytes | None, message:
 def test_data_file_names_variable_and_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    source = FileProblems(source="file", file="set.jsonl")
     monkeypatch.delenv("GRPO_REPLAY_DATA", raising=False)
     with pytest.raises(ConfigError, match="GRPO_REPLAY_DATA is not set.*set.jsonl"):
-        data_file("set.jsonl")
+        data_file(source)
     monkeypatch.setenv("GRPO_REPLAY_DATA", str(tmp_path))
     with pytest.raises(ConfigError, match=f"set.jsonl: not in {tmp_path}"):
-        data_file("set.jsonl")
-    assert data_file(write(tmp_path / "set.jsonl", GOOD).name) == tmp_path / "set.jsonl"
+        data_file(source)
+    write(tmp_path / "set.jsonl", GOOD)
+    assert data_file(source) == tmp_path / "set.jsonl"
 
 
 def test_first_without_limit_is_everything() -> None:

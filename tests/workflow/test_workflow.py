@@ -316,7 +316,11 @@ def test_a_wrong_benchmark_file_is_refused(
 
 def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
     study = yaml.safe_load(edited.study.read_text())
-    study["scales"]["s"]["model"] = {"source": "pretrained", "name": "org/model", "revision": "0"}
+    study["scales"]["s"]["model"] = {
+        "source": "pretrained",
+        "name": "org/model",
+        "revision": "0" * 40,
+    }
     edited.study.write_text(yaml.safe_dump(study))
     done = edited.run("-n", GRPO_REPLAY_MODELS=str(tmp_path))
     assert done.returncode != 0

@@ -7,14 +7,14 @@ from grpo_replay.console import job
 with job(snakemake.log[0], f"warm start {snakemake.wildcards.scale}") as terminal:
     import torch
 
-    from grpo_replay.problems import read_problems
+    from grpo_replay.problems import load_problems
     from grpo_replay.sources import WarmStart
     from grpo_replay.training.warm_start import warm_start
 
     terminal.say("started")
     torch.set_num_threads(2)  # whatever --cores is: the number of threads decides the last bits
     settings = WarmStart(**snakemake.params.settings)
-    problems = read_problems(snakemake.input.source[0])
     model, output = Path(snakemake.input.model), Path(snakemake.output.model)
+    problems = load_problems(settings, output)
     figures = warm_start(model, problems, settings, output)
     terminal.say(", ".join(f"{name} {value:g}" for name, value in figures.items()))

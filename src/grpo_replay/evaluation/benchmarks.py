@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from grpo_replay.clock_arithmetic import make_problems
 from grpo_replay.errors import DataError
-from grpo_replay.problems import check_golds, data_file, first, read_problems, write_problems
+from grpo_replay.problems import first, load_problems, with_readable_golds, write_problems
 
 if TYPE_CHECKING:
     from grpo_replay.sources import ClockBenchmark, FileBenchmark
@@ -30,12 +30,11 @@ def make_benchmark(settings: "ClockBenchmark | FileBenchmark", output: Path | st
         )
         write_problems(output, [dict(problem) for problem in problems])
         return
-    source = data_file(settings.file)
-    everything = read_problems(source)
+    everything = load_problems(settings, Path(output))
     if len(everything) != settings.n_problems:
         raise DataError(
-            f"{source}: expected n_problems = {settings.n_problems}, found {len(everything)}; "
-            "get the whole file, or correct n_problems in the study"
+            f"{settings.file}: expected n_problems = {settings.n_problems}, found "
+            f"{len(everything)}; get the whole file, or correct n_problems in the study"
         )
-    check_golds(source, everything)
-    write_problems(output, first(everything, settings.limit))
+    readable = with_readable_golds(settings.file, everything)
+    write_problems(output, first(readable, settings.limit))

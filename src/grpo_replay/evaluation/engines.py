@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 import transformers
-from transformers import DynamicCache, GenerationConfig
+from transformers import DynamicCache, GenerationConfig, LogitsProcessorList
 
 from grpo_replay.errors import ModelError
 from grpo_replay.evaluation.model_folder import ModelFolder
+from grpo_replay.evaluation.nucleus import Nucleus
 from grpo_replay.weights import load_model
 
 if TYPE_CHECKING:
@@ -101,14 +102,16 @@ class TransformersEngine:
         # Every setting is given: what is left out would come from the model's own defaults.
         self.decoding = GenerationConfig(
             do_sample=True,
-            temperature=settings.temperature,
-            top_p=settings.top_p,
-            top_k=settings.top_k,
+            temperature=1.0,
+            top_p=1.0,
+            top_k=0,
             repetition_penalty=1.0,
             max_new_tokens=settings.max_tokens,
             eos_token_id=folder.end_ids,
             pad_token_id=folder.end_ids[0],
         )
+        nucleus = Nucleus(settings.temperature, settings.top_k, settings.top_p)
+        self.processors = LogitsProcessorList([nucleus])
 
     @torch.inference_mode()
     def generate(self, prompts: list[list[int]], n: int, seed: int) -> list[Answer]:
@@ -123,6 +126,7 @@ class TransformersEngine:
                 attention_mask=mask_PL.repeat_interleave(n, 0),
                 past_key_values=cache,
                 generation_config=self.decoding,
+                logits_processor=self.processors,
             )
         except RuntimeError as error:
             if "probability tensor" not in str(error):

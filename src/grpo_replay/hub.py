@@ -1,0 +1,99 @@
+"""Problem sets from the Hub: one file at a pinned commit, its content compared ever after."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grpo_replay.errors import DataError
+from grpo_replay.files import file_digest, write_json
+
+if TYPE_CHECKING:
+    from grpo_replay.sources import DataFile, HubFile
+
+
+def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
+    """The rows of a Hub file with the string fields id, problem, answer, and their other columns.
+
+    An answer that is missing comes back as an empty one. `record` keeps the file's fingerprint
+    (rows, column types, SHA-256): written by the first download, compared by every later one.
+
+    Raises:
+        DataError: where the file cannot be had, is not of this form, or has changed.
+    """
+    hub = source.hub
+    assert hub, "a source without a Hub file has a local one"
+    place = f"{hub.repo}@{hub.revision[:8]}/{hub.file}"
+    path = _download(hub, source.file)
+    rows = _read_rows(path, place)
+    _compare(record, place, {"sha256": file_digest(path), **_shape(rows)})
+    for field in ("problem", "answer", *([hub.id_column] if hub.id_column else [])):
+        if field not in rows[0]:
+            raise DataError(f"{place}: no column {field!r}; there are: {', '.join(rows[0])}")
+    return [
+        {
+            **row,
+            "id": _text(row[hub.id_column]) if hub.id_column else str(number),
+            "problem": _text(row["problem"]),
+            "answer": _text(row["answer"]),
+        }
+        for number, row in enumerate(rows)
+    ]
+
+
+def _download(hub: "HubFile", name: str) -> Path:
+    # Imported here: a study of local files, and the check before every run, do without.
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        return Path(hf_hub_download(hub.repo, hub.file, repo_type="dataset", revision=hub.revision))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise DataError(
+            f"{hub.repo}/{hub.file} at {hub.revision} cannot be had from the Hub "
+            f"({type(error).__name__}): put its problems as {name} (JSON Lines: id, problem, "
+            "answer) into a folder and name that in GRPO_REPLAY_DATA"
+        ) from error
+
+
+def _read_rows(path: Path, place: str) -> list[dict[str, Any]]:
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            rows = pq.read_table(path).to_pylist()
+        elif path.suffix == ".jsonl":
+            lines = path.read_text(encoding="utf-8").splitlines()
+            rows = [json.loads(line) for line in lines if line.strip()]
+        else:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{place}: cannot be read ({error})") from error
+    if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
+        raise DataError(f"{place}: found no rows; expected a list of problems")
+    return rows
+
+
+def _shape(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    kinds: dict[str, set[str]] = {}
+    for row in rows:
+        for column, value in row.items():
+            kinds.setdefault(column, set()).add(type(value).__name__)
+    return {"rows": len(rows), "columns": {c: sorted(k) for c, k in sorted(kinds.items())}}
+
+
+def _compare(record: Path, place: str, found: dict[str, Any]) -> None:
+    known = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    if known.get("source") == place and known != {"source": place, **found}:
+        raise DataError(
+            f"{place} has changed: {record} says {known['rows']} rows, SHA-256 {known['sha256']}; "
+            f"found {found['rows']} rows, SHA-256 {found['sha256']}. Remove that record if the new "
+            "content is meant"
+        )
+    write_json(record, {"source": place, **found})
+
+
+def _text(value: object) -> str:
+    # An integer answer is exact as text; anything else that is no text is refused by the checks.
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value).strip()
+    return ""

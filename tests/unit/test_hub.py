@@ -1,0 +1,148 @@
+"""Problems and models from a hub: the real client against a server on 127.0.0.1."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hub_server import COMMIT, serve
+
+from grpo_replay.problems import read_problems
+
+ROWS = [
+    {"unique_id": "a/1", "problem": "What is 1+1?", "answer": "2", "level": 1},
+    {"unique_id": "a/2", "problem": "What is 2+2?", "answer": "4", "level": 2},
+]
+MAKE = """
+import sys
+from pathlib import Path
+from pydantic import TypeAdapter
+from grpo_replay.errors import GrpoReplayError
+from grpo_replay.evaluation.benchmarks import make_benchmark
+from grpo_replay.problems import make_problems
+from grpo_replay.sources import Benchmark, Model, TrainingProblems
+from grpo_replay.training.models import copy_pretrained
+kind, settings, output = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+makers = {"benchmark": (Benchmark, make_benchmark), "problems": (TrainingProblems, make_problems),
+          "model": (Model, copy_pretrained)}
+form, make = makers[kind]
+try:
+    make(TypeAdapter(form).validate_json(settings), output)
+except GrpoReplayError as error:
+    sys.exit(f"error: {error}")
+"""
+
+Make = Callable[..., subprocess.CompletedProcess]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "hub" / "datasets" / "org" / "set").mkdir(parents=True)
+    return tmp_path / "hub"
+
+
+@pytest.fixture
+def make(root: Path, tmp_path: Path) -> Iterator[Make]:
+    """Make something in a process of its own, since the client reads its endpoint on import."""
+    with serve(root) as endpoint:
+
+        def run(kind: str, settings: dict, **variables: str) -> subprocess.CompletedProcess:
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("GRPO_REPLAY_")}
+            environment |= {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "cache")}
+            environment |= {"HF_HUB_OFFLINE": "0", **variables}
+            command = [sys.executable, "-c", MAKE, kind, json.dumps(settings), tmp_path / "out"]
+            return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+        yield run
+
+
+def settings(file: str = "test.jsonl", id_column: str | None = "unique_id", **changes) -> dict:
+    hub = {"repo": "org/set", "revision": COMMIT, "file": file, "id_column": id_column}
+    values = {"source": "file", "title": "Own", "file": "own.jsonl", "n_problems": 2, "k": 4}
+    return {**values, "hub": hub, **changes}
+
+
+def put(root: Path, rows: list[dict], name: str = "test.jsonl") -> None:
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (root / "datasets" / "org" / "set" / name).write_text(text)
+
+
+def test_a_benchmark_comes_from_the_hub_and_is_recorded(
+    make: Make, root: Path, tmp_path: Path
+) -> None:
+    put(root, ROWS)
+    done = make("benchmark", settings())
+    assert done.returncode == 0, done.stderr
+    assert [(p["id"], p["answer"]) for p in read_problems(tmp_path / "out")] == [
+        ("a/1", "2"),
+        ("a/2", "4"),
+    ]
+    record = json.loads((tmp_path / "out.source.json").read_text())
+    assert record["rows"] == 2 and record["columns"]["level"] == ["int"]
+    again = make("benchmark", settings(), HF_HUB_OFFLINE="1")  # from the cache
+    assert again.returncode == 0, again.stderr
+
+
+def test_changed_content_under_the_same_commit_stops_the_run(
+    make: Make, root: Path, tmp_path: Path
+) -> None:
+    put(root, ROWS)
+    assert make("benchmark", settings()).returncode == 0
+    shutil.rmtree(tmp_path / "cache")
+    put(root, [ROWS[0], {**ROWS[1], "answer": "5"}])
+    done = make("benchmark", settings())
+    assert done.returncode == 1 and "has changed" in done.stderr
+    assert done.stderr.count("SHA-256") == 2
+
+
+def test_parquet_with_integer_answers_and_no_ids(make: Make, root: Path, tmp_path: Path) -> None:
+    rows = [{"problem": row["problem"], "answer": int(row["answer"])} for row in ROWS]
+    pq.write_table(pa.Table.from_pylist(rows), root / "datasets" / "org" / "set" / "all.parquet")
+    done = make("benchmark", settings("all.parquet", None))
+    assert done.returncode == 0, done.stderr
+    assert [(p["id"], p["answer"]) for p in read_problems(tmp_path / "out")] == [
+        ("0", "2"),
+        ("1", "4"),
+    ]
+
+
+def test_rows_without_an_answer_are_refused_or_counted(
+    make: Make, root: Path, tmp_path: Path
+) -> None:
+    put(root, [*ROWS, {"unique_id": "a/3", "problem": "?", "answer": None}])
+    training = {k: v for k, v in settings().items() if k in ("source", "file", "hub")}
+    done = make("problems", training)
+    assert done.returncode == 1 and "problem 'a/3': gold answer" in done.stderr
+    done = make("problems", {**training, "max_dropped": 1})
+    assert done.returncode == 0, done.stderr
+    assert "left out 1 problems without a readable answer: a/3" in done.stderr
+    assert len(read_problems(tmp_path / "out")) == 2
+
+
+def test_what_cannot_be_had_says_which_file_to_put_where(make: Make, root: Path) -> None:
+    done = make("benchmark", settings())  # no such file
+    assert done.returncode == 1
+    assert "put its problems as own.jsonl" in done.stderr and "GRPO_REPLAY_DATA" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_model_comes_from_the_hub(
+    make: Make, root: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_model, root / "org" / "tiny")
+    (root / "org" / "tiny" / "code.py").write_text("raise SystemExit('never run')")
+    model = {"source": "pretrained", "name": "org/tiny", "revision": COMMIT}
+    done = make("model", model)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "model.safetensors").read_bytes() == (
+        tiny_model / "model.safetensors"
+    ).read_bytes()
+    assert not (tmp_path / "out" / "code.py").exists()
+    done = make("model", {**model, "name": "org/none"}, HF_HUB_OFFLINE="1")
+    assert done.returncode == 1 and "GRPO_REPLAY_MODELS" in done.stderr
