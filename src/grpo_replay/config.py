@@ -33,7 +33,7 @@ class Scale(Strict):
     hours_base: Annotated[float, Field(ge=0)]
     hours_train: PositiveFloat
     hours_evaluate: PositiveFloat
-    gpus: Annotated[int, Field(ge=0, le=1)] = 0
+    gpus: NonNegativeInt
 
 
 # --- methods and grid ---
@@ -103,6 +103,7 @@ class Training(Strict):
     temperature: PositiveFloat
     precision: Literal["float32", "bfloat16"]
     gradient_checkpointing: bool
+    rollout_engine: Literal["transformers", "vllm"]
     replay_warmup: NonNegativeInt
     buffer_capacity: PositiveInt
 
@@ -183,9 +184,10 @@ class Study(Strict):
     @model_validator(mode="after")
     def _micro_batches_divide(self) -> "Study":
         for name, scale in self.scales.items():
-            if self.training.mini_batch % scale.micro_batch:
+            rows = scale.micro_batch * max(scale.gpus, 1)
+            if self.training.mini_batch % rows:
                 raise ValueError(
                     f"scales.{name}.micro_batch: training.mini_batch {self.training.mini_batch} "
-                    f"must be a multiple of it (found {scale.micro_batch})"
+                    f"must be a multiple of micro_batch x gpus (found {rows})"
                 )
         return self

@@ -20,6 +20,10 @@ class ModelError(GrpoReplayError, ValueError):
     """A model folder or Hub id is missing or unusable."""
 
 
+class TrainingError(GrpoReplayError, RuntimeError):
+    """A training process that was started for a cell has failed."""
+
+
 class GrpoReplayWarning(UserWarning):
     """What a person should know though it stops nothing; jobs show it on the terminal."""
 

@@ -20,6 +20,7 @@ LAYERS = [
         "statistics",
         "provenance",
         "console",
+        "devices",
     },
     {"grid", "clock_arithmetic", "study_file", "settings"},
     {"math_answers", "replay"},

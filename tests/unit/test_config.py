@@ -68,7 +68,7 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path, text: str) -> None:
         ("{problems: {source: clock, seed: -1}}", "problems.seed"),
         ("{training: {learning_rate: .inf}}", "training.learning_rate"),
         ("{study: x, study: y}", "key 'study' stands twice"),
-        ("{scales: {s: {gpus: 4}}}", "scales.s.gpus"),
+        ("{scales: {s: {gpus: -1}}}", "scales.s.gpus"),
         ("{prompt_selection: {rollouts: 1}}", "prompt_selection.rollouts"),
     ],
 )

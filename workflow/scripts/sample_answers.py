@@ -7,12 +7,14 @@ from grpo_replay.console import job
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
     terminal.say(f"sampling {', '.join(params.benchmarks)}")
+    from grpo_replay.devices import gpus
     from grpo_replay.evaluation.sample import SamplingSettings, sample_answers
 
-    sample_answers(
-        Path(snakemake.input.model),
-        dict(zip(params.benchmarks, map(Path, snakemake.input.benchmarks), strict=True)),
-        SamplingSettings(**params.settings),
-        Path(snakemake.output.manifest).parent,
-        Path(params.work),
-    )
+    with gpus(snakemake.resources.gpu):
+        sample_answers(
+            Path(snakemake.input.model),
+            dict(zip(params.benchmarks, map(Path, snakemake.input.benchmarks), strict=True)),
+            SamplingSettings(**params.settings),
+            Path(snakemake.output.manifest).parent,
+            Path(params.work),
+        )

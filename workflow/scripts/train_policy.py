@@ -7,19 +7,15 @@ from grpo_replay.console import Progress, job
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
     terminal.say("training")
-    from grpo_replay.config import Checkpoints
+    from grpo_replay.devices import gpus
     from grpo_replay.tracking import training_run
-    from grpo_replay.training.run_training import train_policy
+    from grpo_replay.training.launch import train_cell
 
-    steps, needs = params.settings["training"]["steps"], snakemake.resources
-    saving = Checkpoints(every=needs.checkpoint_every, keep=bool(needs.keep_checkpoints))
-    with training_run(params.settings) as run:
-        train_policy(
-            params.settings,
-            Path(snakemake.input.model),
-            Path(snakemake.input.problems),
-            Path(snakemake.output.model).parent,
-            Path(params.checkpoints),
-            saving,
-            watchers=[run, Progress(terminal, steps)],
-        )
+    needs, settings = snakemake.resources, params.settings
+    saving = {"every": needs.checkpoint_every, "keep": bool(needs.keep_checkpoints)}
+    job = {"settings": settings, "saving": saving, "checkpoints": params.checkpoints}
+    job |= {"start_model": snakemake.input.model, "problems": snakemake.input.problems}
+    job["output"] = str(Path(snakemake.output.model).parent)
+    progress = Progress(terminal, settings["training"]["steps"])
+    with gpus(needs.gpu), training_run(settings) as run:
+        train_cell(job, [run, progress])

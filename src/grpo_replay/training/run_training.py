@@ -113,6 +113,9 @@ def build_trainer(
         model.config, model.generation_config, tokenizer
     )
     arguments = trainer_arguments(settings, run)
+    if arguments.use_vllm:  # it does not read the model's generation config
+        ends = model.generation_config.eos_token_id
+        arguments.generation_kwargs = {"stop_token_ids": ends}
     if arguments.world_size != settings["processes"]:
         raise ConfigError(
             f"scales.{cell.scale}.gpus: {settings['processes']} processes were asked for and "
@@ -168,6 +171,11 @@ def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
         max_grad_norm=training.gradient_clip,
         bf16=training.precision == "bfloat16",
         gradient_checkpointing=training.gradient_checkpointing,
+        use_vllm=training.rollout_engine == "vllm",
+        vllm_mode="colocate",
+        vllm_max_model_length=training.max_prompt_tokens + training.max_completion_tokens,
+        # The paper uses the clip alone; the mismatch of the two engines is recorded.
+        vllm_importance_sampling_correction=False,
         use_cpu=not torch.cuda.is_available(),
         save_strategy="steps",
         save_total_limit=2,

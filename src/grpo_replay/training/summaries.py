@@ -63,6 +63,7 @@ def step_summary(step: int, state: dict[str, Any], logs: dict[str, float], skipp
         "step": step,
         **_rewards_and_lengths(fresh),
         **_groups(fresh),
+        **_sampler(fresh),
         **_replay(batch, step),
         "buffer/evicted_age": state["evicted"]["age"],
         "buffer/evicted_capacity": state["evicted"]["capacity"],
@@ -99,6 +100,20 @@ def _groups(fresh: list[Rollout]) -> dict:
         "groups/all_correct_percent": 100 * sum(mean > 0 for mean in same) / len(groups),
         "groups/all_wrong_percent": 100 * sum(mean <= 0 for mean in same) / len(groups),
         "survivors/rollouts": sum(r.carries_signal for r in fresh),
+    }
+
+
+def _sampler(fresh: list[Rollout]) -> dict:
+    """How far the sampling engine's log-probabilities are from the training engine's, in nats."""
+    gaps = [
+        np.abs(r.behavior_logprobs - r.sampler_logprobs)
+        for r in fresh
+        if r.sampler_logprobs is not None
+    ]
+    tokens = np.concatenate(gaps) if gaps else None
+    return {
+        "sampler/logprob_gap_mean": None if tokens is None else float(tokens.mean()),
+        "sampler/logprob_gap_max": None if tokens is None else float(tokens.max()),
     }
 
 

@@ -1,0 +1,80 @@
+"""Which GPUs a job uses: Snakemake counts them and hands none out.
+
+A slot is a locked file a GPU. The lock belongs to the process, so a job that is killed frees it.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from grpo_replay.errors import ConfigError
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+POLL_SECONDS = 2.0
+
+
+def gpu_count() -> int:
+    """How many GPUs this machine has, without loading torch; 0 where its driver is absent."""
+    if shutil.which("nvidia-smi") is None:
+        return 0
+    done = subprocess.run(
+        ["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.count("GPU ") if done.returncode == 0 else 0
+
+
+@contextmanager
+def gpus(
+    wanted: int, count: Callable[[], int] = gpu_count, folder: Path | None = None
+) -> Iterator[None]:
+    """Hold `wanted` GPUs of this machine while the block runs, waiting for those that others hold.
+
+    Sets CUDA_VISIBLE_DEVICES for this process and its children. Where that is set already, by a
+    person or a cluster's scheduler, it is left alone, as everything is where no GPU is wanted.
+
+    Raises:
+        ConfigError: where the machine has fewer.
+    """
+    if wanted == 0 or VARIABLE in os.environ:
+        yield
+        return
+    there = count()
+    if there < wanted:
+        raise ConfigError(
+            f"scales.*.gpus: {wanted} GPUs are wanted and this machine has {there}: run this study "
+            f"where they are, or set {VARIABLE} yourself"
+        )
+    folder = folder or Path(tempfile.gettempdir()) / "grpo-replay-gpus"
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        # One job chooses at a time: two that each hold a part would wait for each other for ever.
+        with FileLock(folder / "choosing.lock"):
+            chosen = _hold(held, wanted, there, folder)
+        os.environ[VARIABLE] = ",".join(map(str, chosen))
+        try:
+            yield
+        finally:
+            del os.environ[VARIABLE]
+
+
+def _hold(held: ExitStack, wanted: int, there: int, folder: Path) -> list[int]:
+    chosen: list[int] = []
+    while True:
+        for number in range(there):
+            if number in chosen:
+                continue
+            try:
+                held.enter_context(FileLock(folder / f"{number}.lock", timeout=0))
+            except Timeout:
+                continue
+            chosen.append(number)
+            if len(chosen) == wanted:
+                return sorted(chosen)
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,63 @@
+"""GPU slots: never two jobs on one, a killed job frees its own. The devices are pretended."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grpo_replay.devices import gpus
+from grpo_replay.errors import ConfigError
+
+HOLD = """
+import os, sys, time
+from pathlib import Path
+from grpo_replay.devices import gpus
+with gpus(int(sys.argv[2]), count=lambda: 2, folder=Path(sys.argv[1])):
+    print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
+    time.sleep(float(sys.argv[3]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def hold(folder: Path, wanted: int, seconds: float) -> subprocess.Popen:
+    command = [sys.executable, "-c", HOLD, str(folder), str(wanted), str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_jobs_side_by_side_have_different_gpus_and_a_third_waits(tmp_path: Path) -> None:
+    first, second = hold(tmp_path, 1, 60), hold(tmp_path, 1, 60)
+    devices = {first.stdout.readline().strip(), second.stdout.readline().strip()}
+    assert devices == {"0", "1"}
+    third = hold(tmp_path, 1, 0)
+    time.sleep(1)
+    assert third.poll() is None
+    first.kill()  # its slot is free again
+    assert third.stdout.readline().strip() in devices
+    assert third.wait() == 0
+    second.kill()
+
+
+def test_two_that_want_both_do_not_wait_for_each_other_for_ever(tmp_path: Path) -> None:
+    jobs = [hold(tmp_path, 2, 0.2) for _ in range(3)]
+    assert [job.communicate(timeout=60)[0].strip() for job in jobs] == ["0,1"] * 3
+
+
+def test_what_a_person_or_scheduler_set_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
+    with gpus(4, count=lambda: 0):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "5"
+
+
+def test_without_gpus_a_study_that_needs_one_is_refused_at_once(tmp_path: Path) -> None:
+    refused = pytest.raises(ConfigError, match="2 GPUs are wanted and this machine has 1")
+    with refused, gpus(2, count=lambda: 1, folder=tmp_path):
+        pass
+    with gpus(0, count=lambda: 0):
+        assert "CUDA_VISIBLE_DEVICES" not in os.environ
