@@ -1,4 +1,4 @@
-"""paper.yaml is the paper's, cell by cell and key by key, and its rehearsal is paper.yaml in small."""
+"""paper.yaml is the paper's, cell by cell and key by key; its rehearsal is paper.yaml in small."""
 
 from collections import Counter
 from pathlib import Path
