@@ -69,7 +69,7 @@ def _row(table: Table, row: Row) -> str:
     labels = [label_text(row, key) for key in table.stub]
     numbers = [number_text(row.numbers.get(c.key), c.decimals) for c in table.columns]
     cells = [f'<th scope="row">{_marked_up(text)}</th>' for text in labels]
-    cells += [f'<td class="number">{_marked_up(text)}</td>' for text in numbers]
+    cells += [f'<td class="number">{_marked_up(text.replace("-", "−"))}</td>' for text in numbers]
     return f"<tr>{''.join(cells)}</tr>\n"
 
 

@@ -151,8 +151,8 @@ def _tex_rows(table: Table, rows: list[Row]) -> list[str]:
 def _tex_number(number: Number | None, decimals: int) -> str:
     if number is None or math.isnan(number.value):
         return tex(DASH)
-    value = tex(f"{number.value:.{decimals}f}{number.marks}")
-    below = tex(second_part(number, decimals))
+    value = tex(f"{number.value:z.{decimals}f}{number.marks}").replace("-", "$-$")
+    below = tex(second_part(number, decimals)).replace("-", "$-$")
     if not below:
         return value
     # Top-aligned, so that the value stands on the line of the row's labels.

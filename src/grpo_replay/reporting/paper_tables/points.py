@@ -113,7 +113,7 @@ class Source:
             by_text.setdefault(_described(setting), []).append(setting.scale)
         if not by_text:
             return []
-        texts = "; ".join(f"{text} ({', '.join(scales)})" for text, scales in by_text.items())
+        texts = "; ".join(f"{text} at {', '.join(scales)}" for text, scales in by_text.items())
         return [f"The grid of the study {self.study.study} has no cell of: {texts}."]
 
 
