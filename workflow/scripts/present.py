@@ -1,4 +1,4 @@
-"""Make a table or figure (or the paper's thirteen): the function of grpo_replay.reporting that bears the rule's name."""
+"""Make a table or figure: the function of grpo_replay.reporting that bears the rule's name."""
 
 from pathlib import Path
 
