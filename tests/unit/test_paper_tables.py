@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 from reporting_inputs import paper_study, random_results, small_study, write_cell, write_metrics
 
@@ -305,6 +306,29 @@ def test_impossible_published_numbers_are_marked():
     assert comparison._printed("aime25_avg", {"aime25_avg": "5.00"}) == Number(5.0)
     assert comparison._printed("avg", {"avg": "15.93"}) == Number(15.93)
     assert comparison._printed("delta_percent", {"delta_percent": ""}) is None
+
+
+def test_impossible_lines_of_table_1_are_marked_and_told():
+    clock = paper_study().benchmarks["easy"].model_dump()
+    study = paper_study(benchmarks={"aime25": clock, "hmmt_feb26": clock})
+    nothing = pd.DataFrame({"cell": [], "benchmark": []})
+    table = comparison.compare(study, "table01", accuracy.table01(Source(study, nothing, None)))
+    columns = ("aime25_avg", "aime25_pass", "hmmt_feb26_avg", "hmmt_feb26_pass")
+    assert [c.key for c in table.columns] == [*columns, "avg", "pass"]
+    paper = [row for row in table.rows if row.labels["source"] == "paper"]
+    marked = {
+        (row.labels["scale"], row.labels["method_key"], key)
+        for row in paper
+        for key, number in row.numbers.items()
+        if number.marks
+    }
+    assert marked == {
+        *(("1.7B", "uniform-pool", key) for key in columns[:3]),  # 9.09 is 3 of 33
+        *(("4B", "uniform-pool", key) for key in columns),
+    }
+    assert any(note.startswith("§ printed by the paper, but no mean") for note in table.notes)
+    others = [row for row in table.rows if row.labels["source"] != "paper"]
+    assert all(number is None for row in others for number in row.numbers.values())
 
 
 def test_a_study_without_the_papers_scales_says_so(two_cells):
