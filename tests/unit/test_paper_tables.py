@@ -1,6 +1,7 @@
 """Tables 1 to 13 of hand-made results, in the paper's order, and beside the paper's numbers."""
 
 import csv
+import re
 import shutil
 import subprocess
 
@@ -234,6 +235,18 @@ def test_what_a_study_lacks_is_a_dash_and_a_line(two_cells):
     assert clipped == [Number(0.1, n=2, remark="n=1")]
     missing = "\n".join(ages.notes)
     assert "missing: s/ours-tau30-r0.5-a0.5-seed42; make it with: `snakemake" in missing
+
+
+@pytest.mark.parametrize("build", tables.PAPER_TABLES, ids=NAMES)
+def test_nothing_finished_is_dashes_and_never_a_zero(build):
+    study = paper_study()
+    nothing = pd.DataFrame({"cell": [], "benchmark": []})
+    table = build(Source(study, nothing, None))
+    assert len(table.rows) >= 3
+    numbers = [n for row in table.rows for key, n in row.numbers.items() if key != "b_fresh"]
+    assert set(numbers) <= {None}
+    if build is not hyperparameters.table07:
+        assert any(re.search("make (it|them) with: `snakemake", note) for note in table.notes)
 
 
 def test_significance_is_marked_against_grpo(tmp_path):
