@@ -181,7 +181,9 @@ def test_seeds_give_intervals_over_seeds(tmp_path):
         avg = (100 + 25 * solved) / 2
         expected.append(accuracy_efficiency_score(avg, 10, 75, 10))
     source = source_of(study, tmp_path)
-    aes = row_of(ranking.table13(source), rank=1).numbers["aes"]
+    table = ranking.table13(source)
+    assert "Rows of several seeds: n = 2 seeds, as far as finished." in table.notes
+    aes = row_of(table, rank=1).numbers["aes"]
     # 0 and 0.5: mean 0.25, t(0.975, 1) = 12.706, half width 12.706 * 0.3536 / sqrt(2)
     assert expected == pytest.approx([0, 0.5]) and aes.remark == "n=2"
     assert aes.value == pytest.approx(0.25)
@@ -224,6 +226,8 @@ def test_cells_are_found_by_their_axes_whatever_their_method_is_called():
     assert source.at("s", Point("pool", "rollout", "abs_advantage")).cells == ()
     assert source.at("s", NO_REPLAY).cells[0].cell == "s/grpo-seed42"
     assert source.ablation_scales == ["s"]
+    even = Source(small_study(grid=[small_study().grid[0].model_dump()]), None, None)
+    assert even.ablation_scales == ["xs", "s"]
 
 
 def test_what_a_study_lacks_is_a_dash_and_a_line(two_cells):

@@ -9,7 +9,7 @@ from grpo_replay import statistics
 from grpo_replay.metrics import accuracy_efficiency_score
 from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.labels import method_name
-from grpo_replay.reporting.main_table import INTERVAL_NOTE, problems_text, seed_notes, setting_notes
+from grpo_replay.reporting.main_table import INTERVAL_NOTE, problems_text, setting_notes
 from grpo_replay.reporting.paper_tables.points import (
     BASE_MODEL,
     METHOD,
@@ -107,7 +107,7 @@ def table05(source: Source) -> Table:
             AES_NOTE,
             RATIO_NOTE,
             *setting_notes([s for s in settings if s.cells]),
-            *seed_notes(source.scores, settings),
+            *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study", "reference_key", "method_key"),
@@ -131,8 +131,9 @@ def table10(source: Source) -> Table:
         rows=rows,
         notes=[
             INTERVAL_NOTE,
-            "Unweighted means over the benchmarks; the length is that of all answers.",
-            *seed_notes(source.scores, settings),
+            "Unweighted means over the benchmarks. The length, in tokens with such an interval, is "
+            "that of all answers.",
+            *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study", "reference_key"),

@@ -13,12 +13,14 @@ import pandas as pd
 from grpo_replay import grid
 from grpo_replay.config import Study
 from grpo_replay.reporting.labels import BASE, GRPO, OURS, method_name
+from grpo_replay.reporting.main_table import seed_notes
 from grpo_replay.reporting.summaries import (
     DEFAULT_ALPHA,
     DEFAULT_REPLAY_RATIO,
     DEFAULT_TAU_MAX,
     Setting,
     all_settings,
+    finished_cells,
     missing_notes,
     used_scales,
 )
@@ -102,6 +104,13 @@ class Source:
             return min(found, key=_distance)
         axes = (point.tau_max, point.replay_ratio, point.alpha)
         return Setting(scale, point.name, *axes, cells=())
+
+    def seeds(self, settings: list[Setting]) -> list[str]:
+        """How many seeds stand behind a table that has no column for them."""
+        finished = {len(finished_cells(self.scores, s)) for s in settings if s.method != BASE}
+        several = [str(count) for count in sorted(finished) if count > 1]
+        note = f"Rows of several seeds: n = {' or '.join(several)} seeds, as far as finished."
+        return [*seed_notes(self.scores, settings), *([note] if several else [])]
 
     def missing(self, settings: list[Setting]) -> list[str]:
         """Notes on the rows without numbers: cells to run, and points that the grid lacks."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from grpo_replay.reporting import published
 from grpo_replay.reporting.formats import Column, Row, Table
-from grpo_replay.reporting.main_table import problems_text, seed_notes
+from grpo_replay.reporting.main_table import problems_text
 from grpo_replay.reporting.paper_tables.accuracy import axis_labels
 from grpo_replay.reporting.paper_tables.efficiency import (
     AES_NOTE,
@@ -52,7 +52,7 @@ def table13(source: Source) -> Table:
             "Against GRPO of the same scale: ΔL > 0 is shorter, ΔAcc > 0 more accurate.",
             RATIO_NOTE,
             "The order of ranks whose intervals overlap is no finding.",
-            *seed_notes(source.scores, settings),
+            *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study", "priority_key"),
