@@ -33,9 +33,16 @@ except GrpoReplayError as error:
 RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
-TABLE_FORMATS = ["csv", "md", "tex"]
+TABLE_FORMATS = ["csv", "md", "tex", "html"]
 FIGURE_FORMATS = ["png", "svg"]
-TABLES = expand(f"{RESULTS}/tables/{{name}}.{{ext}}", name=["main", "age"], ext=TABLE_FORMATS)
+# Table 7 holds the paper's column itself.
+NUMBERED = [f"table{number:02d}" for number in range(1, 14)]
+COMPARED = [f"{name}_comparison" for name in NUMBERED if name != "table07"]
+TABLES = expand(
+    f"{RESULTS}/tables/{{name}}.{{ext}}",
+    name=["main", "age", *NUMBERED, *COMPARED, "published_check"],
+    ext=TABLE_FORMATS,
+)
 FIGURES = expand(
     f"{RESULTS}/figures/{{name}}.{{ext}}",
     name=["accuracy", "tau_max", "training", "clip"],
