@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from grpo_replay.files import whole_file
 
 DPI = 150
+_LEGEND_INCHES = 1.5  # an entry takes about so much
 EMPTY_TEXT = {
     "ha": "center",
     "va": "center",
@@ -34,6 +35,14 @@ _STYLE = {
     "legend.frameon": False,
     # The ids inside an SVG are random without it.
     "svg.hashsalt": "grpo-replay",
+    # TrueType: publishers refuse matplotlib's default (Type 3).
+    "pdf.fonttype": 42,
+}
+# Without dates and versions, the same results give the same bytes.
+_METADATA = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
 
@@ -41,7 +50,7 @@ _STYLE = {
 def panels(
     stem: Path, rows: int, columns: int, width: float, height: float, title: str, **kwargs
 ) -> Iterator[tuple[Figure, np.ndarray]]:
-    """Yield a figure and its (rows, columns) axes; write `<stem>.png` and `<stem>.svg` at the end.
+    """Yield a figure and its (rows, columns) axes; write `<stem>.png`, `.svg`, `.pdf` at the end.
 
     `width` and `height` are inches a panel; `kwargs` go to `Figure.subplots`.
     """
@@ -51,7 +60,10 @@ def panels(
         FigureCanvasAgg(figure)
         figure.suptitle(title, fontsize=11)
         yield figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
-        for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
+        # Laid out once, not again for every file: it is what takes the time.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        for suffix, metadata in _METADATA.items():
             with whole_file(stem.with_name(stem.name + suffix)) as temporary:
                 figure.savefig(temporary, dpi=DPI, metadata=metadata)
 
@@ -64,17 +76,21 @@ def say_empty(axes: Axes, text: str = "no finished cell") -> None:
         axes.set_yticks([])
 
 
-def legend_below(figure: Figure, axes_list: list[Axes], columns: int = 5) -> None:
+def legend_below(figure: Figure) -> None:
     """One legend for all panels, below them; each label once, in the order it was first drawn."""
     handles: dict[str, object] = {}
-    for axes in axes_list:
+    for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    if handles:
-        figure.legend(
-            handles.values(),
-            handles.keys(),
-            loc="outside lower center",
-            ncols=min(columns, len(handles)),
-            handlelength=3.2,
-        )
+    if not handles:
+        return
+    columns = min(int(figure.get_figwidth() / _LEGEND_INCHES), len(handles))
+    # matplotlib fills columns first: reordered, so that people read the rows in order.
+    entries = [entry for start in range(columns) for entry in list(handles.items())[start::columns]]
+    figure.legend(
+        [handle for _, handle in entries],
+        [label for label, _ in entries],
+        loc="outside lower center",
+        ncols=columns,
+        handlelength=3.2,
+    )
