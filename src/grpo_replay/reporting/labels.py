@@ -19,6 +19,7 @@ _NAMES = {
     "sigma_g-pool": "σ_g (pool)",
     OURS: "ours",
 }
+_AXES = {"sigma_g": "σ_g", "abs_advantage": "|A|"}
 _FIGURE_SYMBOLS = {"σ_g": r"$\sigma_g$", "τ_max": r"$\tau_\mathrm{max}$", "α": r"$\alpha$"}
 
 
@@ -63,6 +64,11 @@ _AGE_STYLES = (
 def method_name(method: str) -> str:
     """The name that people read; a method which a study adds keeps its own."""
     return _NAMES.get(method, method)
+
+
+def axis_name(value: str) -> str:
+    """The name that people read of a priority, unit or composition."""
+    return _AXES.get(value, value)
 
 
 def figure_text(text: str) -> str:

@@ -13,9 +13,25 @@ from grpo_replay.reporting import main_table as main
 from grpo_replay.reporting.formats import Table, to_csv, to_markdown
 from grpo_replay.reporting.html import to_html
 from grpo_replay.reporting.latex import to_latex
+from grpo_replay.reporting.paper_tables import (
+    accuracy,
+    efficiency,
+    hyperparameters,
+    lengths,
+    ranking,
+    recomputed,
+    training,
+)
+from grpo_replay.reporting.paper_tables.comparison import compare
+from grpo_replay.reporting.paper_tables.points import Source
 from grpo_replay.reporting.scores import read_scores
 
 SCORES_FILE = "scores.parquet"
+PAPER_TABLES = (
+    *(accuracy.table01, accuracy.table02, accuracy.table03, accuracy.table04, efficiency.table05),
+    *(lengths.table06, hyperparameters.table07, training.table08, accuracy.table09),
+    *(efficiency.table10, lengths.table11, training.table12, ranking.table13),
+)
 _RENDERERS = {".csv": to_csv, ".md": to_markdown, ".tex": to_latex, ".html": to_html}
 
 
@@ -33,3 +49,17 @@ def main_table(study: Study, results: Path, output_stem: Path) -> None:
 def age_table(study: Study, results: Path, output_stem: Path) -> None:
     """Write Table 2: `ours` at each tau_max, with clipped ratios from the cells' metrics.jsonl."""
     write_table(ages.build(study, read_scores(results / SCORES_FILE), results), output_stem)
+
+
+def paper_tables(study: Study, results: Path, folder: Path) -> None:
+    """Write Tables 1 to 13 of the paper, each but 7 (which holds both) also beside the paper's
+    numbers (`table01_comparison`), and what the paper's numbers give when recomputed
+    (`published_check`).
+    """
+    source = Source(study, read_scores(results / SCORES_FILE), results)
+    for build in PAPER_TABLES:
+        name, table = build.__name__, build(source)
+        write_table(table, folder / name)
+        if build is not hyperparameters.table07:
+            write_table(compare(study, name, table), folder / f"{name}_comparison")
+    write_table(recomputed.check_table(), folder / "published_check")
