@@ -34,11 +34,16 @@ RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
 TABLE_FORMATS = ["csv", "md", "tex"]
-FIGURE_FORMATS = ["png", "svg"]
+FIGURE_FORMATS = ["png", "svg", "pdf"]
 TABLES = expand(f"{RESULTS}/tables/{{name}}.{{ext}}", name=["main", "age"], ext=TABLE_FORMATS)
+# One process draws these: starting it costs more than a figure.
+FURTHER_FIGURES = """
+    figure2 figure3 pass_at_k accuracy_length method_tau_max gain learning replay_ages reuse
+    drift log_ratio groups buffer completions seconds
+""".split()
 FIGURES = expand(
     f"{RESULTS}/figures/{{name}}.{{ext}}",
-    name=["accuracy", "tau_max", "training", "clip"],
+    name=["accuracy", "tau_max", "training", "clip", *FURTHER_FIGURES],
     ext=FIGURE_FORMATS,
 )
 
@@ -116,3 +121,11 @@ def opening(cores):
 def closing():
     """Where everything is."""
     return plan.closing(STUDY, CELLS, Path(RESULTS), TRACKING_URI)
+
+
+def figure_files(name):
+    """The files of a figure, with caption and labels for the report."""
+    entry = {"caption": f"../report/figures/{name}.rst", "category": "Figures"}
+    labels = {ext: {"figure": name, "format": ext} for ext in FIGURE_FORMATS}
+    stem = f"{RESULTS}/figures/{name}"
+    return [report(f"{stem}.{ext}", labels=labels[ext], **entry) for ext in FIGURE_FORMATS]

@@ -1,4 +1,4 @@
-# Tables and figures, one rule each, and their copies in MLflow.
+# Tables and figures, and their copies in MLflow.
 rule main_table:
     input:
         scores=rules.collect_scores.output.scores,
@@ -29,46 +29,45 @@ use rule main_table as age_table with:
         f"{LOGS}/age_table.log",
 
 
-use rule main_table as accuracy_figure with:
+rule further_figures:
+    input:
+        scores=rules.collect_scores.output.scores,
     output:
-        report(
-            multiext(f"{RESULTS}/figures/accuracy", ".png", ".svg"),
-            caption="../report/accuracy_figure.rst",
-            category="Figures",
-        ),
+        [figure_files(name) for name in FURTHER_FIGURES],
+    log:
+        f"{LOGS}/further_figures.log",
+    conda:
+        "../../envs/report.yaml"
+    params:
+        study=STUDY.model_dump(mode="json"),
+    script:
+        "../scripts/draw_figures.py"
+
+
+use rule further_figures as accuracy_figure with:
+    output:
+        figure_files("accuracy"),
     log:
         f"{LOGS}/accuracy_figure.log",
 
 
-use rule main_table as tau_max_figure with:
+use rule further_figures as tau_max_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/tau_max", ".png", ".svg"),
-            caption="../report/tau_max_figure.rst",
-            category="Figures",
-        ),
+        figure_files("tau_max"),
     log:
         f"{LOGS}/tau_max_figure.log",
 
 
-use rule main_table as training_figure with:
+use rule further_figures as training_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/training", ".png", ".svg"),
-            caption="../report/training_figure.rst",
-            category="Figures",
-        ),
+        figure_files("training"),
     log:
         f"{LOGS}/training_figure.log",
 
 
-use rule main_table as clip_figure with:
+use rule further_figures as clip_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/clip", ".png", ".svg"),
-            caption="../report/clip_figure.rst",
-            category="Figures",
-        ),
+        figure_files("clip"),
     log:
         f"{LOGS}/clip_figure.log",
 
