@@ -60,12 +60,13 @@ def panels(
         FigureCanvasAgg(figure)
         figure.suptitle(title, fontsize=11)
         yield figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
-        # Laid out once, not again for every file: it is what takes the time.
+        # Ticks follow from the size of their panel, and its size from their labels: laid out here
+        # and by the first file, then kept, because it is what takes the time.
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")
         for suffix, metadata in _METADATA.items():
             with whole_file(stem.with_name(stem.name + suffix)) as temporary:
                 figure.savefig(temporary, dpi=DPI, metadata=metadata)
+            figure.set_layout_engine("none")
 
 
 def say_empty(axes: Axes, text: str = "no finished cell") -> None:
