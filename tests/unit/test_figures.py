@@ -179,6 +179,22 @@ def test_title_says_how_many_seeds(drawings, name):
     assert "n=1 training seed" in drawings[name][0, 0].figure.get_suptitle()
 
 
+def test_long_names_stay_on_the_page(tmp_path):
+    spec = {"composition": "anchored", "unit": "rollout", "priority": "uniform"}
+    methods = {f"anchored-uniform-rollout-{i}": spec for i in range(6)}
+    block = {"scales": ["s"], "tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5], "seeds": [1]}
+    study = small_study(
+        title="A long title of a study " * 4,
+        methods=methods,
+        grid=[{"methods": list(methods), **block}],
+    )
+    random_results(study, tmp_path, left_out=("s/base",))
+    for name in ("groups", "gain", "accuracy", "method_tau_max"):
+        test_nothing_reaches_over_the_edge(
+            {name: drawn(name, study, tmp_path, tmp_path / name)}, name
+        )
+
+
 def test_few_missing_cells_are_named(results):
     settings = all_settings(small_study())
     scores = read_scores(results / "scores.parquet")

@@ -25,6 +25,7 @@ from grpo_replay.reporting.main_table import chance_percent
 from grpo_replay.reporting.scores import read_scores
 from grpo_replay.reporting.summaries import (
     METRICS,
+    Metric,
     Setting,
     age_settings,
     default_settings,
@@ -45,30 +46,37 @@ _CHANCE_LINE = {"color": "#444444", "linestyle": (0, (2, 3)), "linewidth": 1.2}
 def accuracy_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean avg@k and pass@k over the benchmarks by method and scale, with the chance line."""
     scores, scales = read_scores(results / SCORES_FILE), used_scales(study)
-    shown = [s for scale in scales for s in default_settings(study, scale)]
+    by_scale = {scale: default_settings(study, scale) for scale in scales}
+    shown = [setting for settings in by_scale.values() for setting in settings]
+    # The same rows at every scale, in the order of the study; a method that a scale lacks is blank.
+    methods = [m for m in (BASE, *study.methods) if any(s.method == m for s in shown)]
     title = heading(study, scores, shown, "Accuracy by method and scale")
-    with panels(output_stem, 2, len(scales), 3.0, 2.3, title, sharex="row") as (figure, axes):
-        for column, scale in enumerate(scales):
-            for row, metric in enumerate(METRICS):
-                panel = axes[row, column]
-                settings = default_settings(study, scale)
-                numbers = [mean_number(scores, setting, metric) for setting in settings]
-                _accuracy_panel(panel, study, settings, numbers)
-                panel.axvline(_mean_chance(study, metric), label="chance", **_CHANCE_LINE)
-                panel.set_xlabel(f"mean {_METRIC_NAMES[metric]} (%)")
-                if row == 0:
-                    panel.set_title(f"scale {scale}")
-                if column:
-                    panel.set_yticklabels([])
-        for panel in axes[:, 0]:
-            panel.set_ylabel("method")
+    height = 0.9 + 0.28 * len(methods)
+    with panels(output_stem, 2, len(scales), 3.0, height, title, sharex="row") as (figure, axes):
+        for (row, column), panel in np.ndenumerate(axes):
+            metric, scale = METRICS[row], scales[column]
+            _accuracy_panel(panel, study, scores, by_scale[scale], methods, metric)
+            panel.axvline(_mean_chance(study, metric), label="chance", **_CHANCE_LINE)
+            panel.set_xlabel(f"mean {_METRIC_NAMES[metric]} (%)")
+            if row == 0:
+                panel.set_title(f"scale {scale}")
+            if column:
+                panel.set_yticklabels([])
+            else:
+                panel.set_ylabel("method")
         legend_below(figure)
 
 
 def _accuracy_panel(
-    panel: Axes, study: Study, settings: list[Setting], numbers: list[Number | None]
+    panel: Axes,
+    study: Study,
+    scores: pd.DataFrame,
+    settings: list[Setting],
+    methods: list[str],
+    metric: Metric,
 ) -> None:
-    for position, (setting, number) in enumerate(zip(settings, numbers, strict=True)):
+    for setting in settings:
+        number, position = mean_number(scores, setting, metric), methods.index(setting.method)
         style = method_style(study, setting.method)
         if number is not None:
             panel.errorbar(
@@ -84,8 +92,8 @@ def _accuracy_panel(
         else:
             across = panel.get_yaxis_transform()
             panel.text(0.5, position, "no finished cell", transform=across, **EMPTY_TEXT)
-    panel.set_yticks(range(len(settings)), [figure_text(method_name(s.method)) for s in settings])
-    panel.set_ylim(len(settings) - 0.5, -0.5)
+    panel.set_yticks(range(len(methods)), [figure_text(method_name(m)) for m in methods])
+    panel.set_ylim(len(methods) - 0.5, -0.5)
 
 
 def error(number: Number) -> np.ndarray | None:

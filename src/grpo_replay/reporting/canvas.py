@@ -3,6 +3,8 @@
 Works on matplotlib's Figure without pyplot: no global state, and no display is needed.
 """
 
+import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,8 @@ from matplotlib.figure import Figure
 from grpo_replay.files import whole_file
 
 DPI = 150
-_LEGEND_INCHES = 1.5  # an entry takes about so much
+# About what text takes: a letter of a title and of a legend, and a legend's entry besides its text.
+_TITLE_INCHES, _LEGEND_INCHES, _ENTRY_INCHES = 0.085, 0.075, 0.8
 EMPTY_TEXT = {
     "ha": "center",
     "va": "center",
@@ -58,7 +61,7 @@ def panels(
         size = (max(width * columns, 5.2), height * rows + 0.7)
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(_wrapped(title, size[0]), fontsize=11)
         yield figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
         # Ticks follow from the size of their panel, and its size from their labels: laid out here
         # and by the first file, then kept, because it is what takes the time.
@@ -67,6 +70,15 @@ def panels(
             with whole_file(stem.with_name(stem.name + suffix)) as temporary:
                 figure.savefig(temporary, dpi=DPI, metadata=metadata)
             figure.set_layout_engine("none")
+
+
+def _wrapped(title: str, inches: float) -> str:
+    width = int(inches / _TITLE_INCHES)
+    parts = [
+        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in title.splitlines()
+    ]
+    return "\n".join(parts)
 
 
 def say_empty(axes: Axes, text: str = "no finished cell") -> None:
@@ -85,7 +97,10 @@ def legend_below(figure: Figure) -> None:
             handles.setdefault(label, handle)
     if not handles:
         return
-    columns = min(int(figure.get_figwidth() / _LEGEND_INCHES), len(handles))
+    # A symbol in math notation is about two letters wide.
+    longest = max(len(re.sub(r"\$.*?\$", "mm", label)) for label in handles)
+    fitting = int(figure.get_figwidth() / (_ENTRY_INCHES + _LEGEND_INCHES * longest))
+    columns = min(max(fitting, 1), len(handles))
     # matplotlib fills columns first: reordered, so that people read the rows in order.
     entries = [entry for start in range(columns) for entry in list(handles.items())[start::columns]]
     figure.legend(

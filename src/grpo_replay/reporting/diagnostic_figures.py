@@ -120,10 +120,12 @@ def seconds_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean seconds a training step spends in generation, scoring and update, by method."""
     scores, groups = read_scores(results / SCORES_FILE), method_groups(study)
     title = heading(study, scores, group_settings(groups), "Seconds of a training step by part")
-    height = 0.9 + 0.35 * max(len(group.lines) for group in groups)
+    most = max(len(group.lines) for group in groups)
+    height = 0.9 + 0.35 * most
     with panels(output_stem, 1, len(groups), 3.2, height, title) as (figure, axes):
         for panel, group in zip(axes[0], groups, strict=True):
             _seconds_panel(panel, scores, results, group)
+            panel.set_ylim(most - 0.5, -0.5)
             panel.set_title(group.title)
             panel.set_xlabel("mean seconds a step")
         axes[0, 0].set_ylabel("method")
@@ -147,4 +149,3 @@ def _seconds_panel(panel: Axes, scores: pd.DataFrame, results: Path, group: Grou
         say_empty(panel, empty_text(scores, group, "no such value was recorded"))
         return
     panel.set_yticks(range(len(labels)), labels)
-    panel.set_ylim(len(labels) - 0.5, -0.5)

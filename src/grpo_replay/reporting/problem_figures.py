@@ -169,14 +169,14 @@ def _widen(panel: Axes) -> None:
 
 def _name_points(panel: Axes, points: dict[Setting, tuple[float, float]]) -> None:
     """Write beside each point what its setting changes, from below to above without overlap."""
-    low, high = panel.get_ylim()
-    free = low
+    wide, high = 0.2 * np.ptp(panel.get_xlim()), 0.04 * np.ptp(panel.get_ylim())
+    taken: list[tuple[float, float]] = []
     for setting, (accuracy, length) in sorted(points.items(), key=lambda item: item[1]):
         if text := _difference(setting):
-            height = max(accuracy, free)
+            above = [y + high for x, y in taken if abs(x - length) < wide]
+            taken.append((length, max([accuracy, *above])))
             place = {"xytext": (7, 0), "textcoords": "offset points", "va": "center"}
-            panel.annotate(figure_text(text), (length, height), fontsize=7, **place)
-            free = height + 0.04 * (high - low)
+            panel.annotate(figure_text(text), taken[-1], fontsize=7, **place)
 
 
 def _difference(setting: Setting) -> str:
@@ -219,7 +219,7 @@ def gain_figure(study: Study, results: Path, output_stem: Path) -> None:
     title = heading(study, scores, shown, "Gain over GRPO, paired on the same problems")
     names = [*study.benchmarks, None]
     labels = [*(b.title for b in study.benchmarks.values()), "mean"]
-    size = (3.2, 0.6 + 0.5 * len(names))
+    size = (3.2, 0.6 + max(0.5, 0.11 * len(study.methods)) * len(names))
     with panels(output_stem, 1, len(scales), *size, title, sharey=True) as (figure, axes):
         for panel, scale in zip(axes[0], scales, strict=True):
             _gain_panel(panel, study, scores, default_settings(study, scale), names)
