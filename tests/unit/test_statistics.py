@@ -113,6 +113,12 @@ def test_equal_lengths_and_single_problems() -> None:
     assert np.isnan([single.low, single.high]).all()
 
 
+def test_lengths_that_are_alike_within_each_benchmark_give_zero_width() -> None:
+    lengths, strata = [22.0, 22.0, 62.0, 62.0], ["a", "a", "b", "b"]
+    interval = stratified_interval(lengths, strata, proportion=False)
+    assert interval == Interval(42.0, 42.0, "constant")
+
+
 def test_small_discrete_samples_always_have_an_ordered_interval() -> None:
     for outcomes in product((0.0, 100.0), repeat=5):
         interval = bootstrap_interval(outcomes, resamples=99)

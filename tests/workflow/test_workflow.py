@@ -48,7 +48,7 @@ def test_every_table_and_figure_is_there(finished: Workflow) -> None:
         for ending in ("csv", "md", "tex", "html"):
             assert (finished.results / "tables" / f"{name}.{ending}").stat().st_size > 100
     for name in ("accuracy", "tau_max", "training", "clip"):
-        for ending in ("png", "svg"):
+        for ending in ("png", "svg", "pdf"):
             assert (finished.results / "figures" / f"{name}.{ending}").stat().st_size > 1000
 
 

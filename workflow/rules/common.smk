@@ -34,7 +34,7 @@ RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
 TABLE_FORMATS = ["csv", "md", "tex", "html"]
-FIGURE_FORMATS = ["png", "svg"]
+FIGURE_FORMATS = ["png", "svg", "pdf"]
 # Table 7 holds the paper's column itself.
 NUMBERED = [f"table{number:02d}" for number in range(1, 14)]
 COMPARED = [f"{name}_comparison" for name in NUMBERED if name != "table07"]
@@ -43,9 +43,14 @@ TABLES = expand(
     name=["main", "age", *NUMBERED, *COMPARED, "published_check"],
     ext=TABLE_FORMATS,
 )
+# One process draws these: starting it costs more than a figure.
+FURTHER_FIGURES = """
+    figure2 figure3 pass_at_k accuracy_length method_tau_max gain learning replay_ages reuse
+    drift log_ratio groups buffer completions seconds
+""".split()
 FIGURES = expand(
     f"{RESULTS}/figures/{{name}}.{{ext}}",
-    name=["accuracy", "tau_max", "training", "clip"],
+    name=["accuracy", "tau_max", "training", "clip", *FURTHER_FIGURES],
     ext=FIGURE_FORMATS,
 )
 
@@ -123,3 +128,11 @@ def opening(cores):
 def closing():
     """Where everything is."""
     return plan.closing(STUDY, CELLS, Path(RESULTS), TRACKING_URI)
+
+
+def figure_files(name):
+    """The files of a figure, with caption and labels for the report."""
+    entry = {"caption": f"../report/figures/{name}.rst", "category": "Figures"}
+    labels = {ext: {"figure": name, "format": ext} for ext in FIGURE_FORMATS}
+    stem = f"{RESULTS}/figures/{name}"
+    return [report(f"{stem}.{ext}", labels=labels[ext], **entry) for ext in FIGURE_FORMATS]

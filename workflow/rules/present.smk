@@ -65,46 +65,45 @@ use rule main_table as paper_tables with:
         f"{LOGS}/paper_tables.log",
 
 
-use rule main_table as accuracy_figure with:
+rule further_figures:
+    input:
+        scores=rules.collect_scores.output.scores,
     output:
-        report(
-            multiext(f"{RESULTS}/figures/accuracy", ".png", ".svg"),
-            caption="../report/accuracy_figure.rst",
-            category="Figures",
-        ),
+        [figure_files(name) for name in FURTHER_FIGURES],
+    log:
+        f"{LOGS}/further_figures.log",
+    conda:
+        "../../envs/report.yaml"
+    params:
+        study=STUDY.model_dump(mode="json"),
+    script:
+        "../scripts/draw_figures.py"
+
+
+use rule further_figures as accuracy_figure with:
+    output:
+        figure_files("accuracy"),
     log:
         f"{LOGS}/accuracy_figure.log",
 
 
-use rule main_table as tau_max_figure with:
+use rule further_figures as tau_max_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/tau_max", ".png", ".svg"),
-            caption="../report/tau_max_figure.rst",
-            category="Figures",
-        ),
+        figure_files("tau_max"),
     log:
         f"{LOGS}/tau_max_figure.log",
 
 
-use rule main_table as training_figure with:
+use rule further_figures as training_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/training", ".png", ".svg"),
-            caption="../report/training_figure.rst",
-            category="Figures",
-        ),
+        figure_files("training"),
     log:
         f"{LOGS}/training_figure.log",
 
 
-use rule main_table as clip_figure with:
+use rule further_figures as clip_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/clip", ".png", ".svg"),
-            caption="../report/clip_figure.rst",
-            category="Figures",
-        ),
+        figure_files("clip"),
     log:
         f"{LOGS}/clip_figure.log",
 

@@ -95,7 +95,7 @@ def _p_over_seeds(
     scores: pd.DataFrame, setting: Setting, grpo: Setting, metric: Metric
 ) -> float | None:
     """Return the p-value over the seeds that both have, None where there are too few."""
-    means = [_means_by_seed(scores, s, metric) for s in (setting, grpo)]
+    means = [means_by_seed(scores, s, metric) for s in (setting, grpo)]
     shared = sorted(set(means[0]) & set(means[1]))
     if len(shared) < FEWEST_SEEDS:
         return None
@@ -105,7 +105,8 @@ def _p_over_seeds(
     return float(stats.ttest_1samp(difference, 0).pvalue)
 
 
-def _means_by_seed(scores: pd.DataFrame, setting: Setting, metric: Metric) -> dict[int, float]:
+def means_by_seed(scores: pd.DataFrame, setting: Setting, metric: Metric) -> dict[int, float]:
+    """The mean over the benchmarks of each finished seed."""
     return {
         cell.seed: benchmark_mean(problem_values(scores, [cell], metric))
         for cell in finished_cells(scores, setting)

@@ -84,15 +84,20 @@ def age_settings(study: Study, method: str) -> dict[str, list[Setting]]:
 
     Scales with several values of tau_max only; where none has several, all that have the method.
     """
-    found: dict[str, list[Setting]] = {}
-    for scale in used_scales(study):
-        settings = [s for s in all_settings(study) if (s.scale, s.method) == (scale, method)]
-        if settings:
-            first = min(settings, key=lambda s: not s.is_default)
-            same = [s for s in settings if _other_axes(s) == _other_axes(first)]
-            found[scale] = sorted(same, key=lambda s: s.tau_max or 0)
+    found = {scale: tau_settings(study, scale, method) for scale in used_scales(study)}
+    found = {scale: settings for scale, settings in found.items() if settings}
     several = {scale: settings for scale, settings in found.items() if len(settings) > 1}
     return several or found
+
+
+def tau_settings(study: Study, scale: str, method: str) -> list[Setting]:
+    """The settings of a method at a scale, rising in tau_max, all else as in its default one."""
+    settings = [s for s in all_settings(study) if (s.scale, s.method) == (scale, method)]
+    if not settings:
+        return []
+    first = min(settings, key=lambda s: not s.is_default)
+    same = [s for s in settings if _other_axes(s) == _other_axes(first)]
+    return sorted(same, key=lambda s: s.tau_max or 0)
 
 
 def _other_axes(setting: Setting) -> tuple[float | None, float | None]:
