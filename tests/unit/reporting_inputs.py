@@ -30,6 +30,7 @@ def small_study(**changes) -> Study:
     scale = {
         "model": model,
         "micro_batch": 4,
+        "gpus": 0,
         "evaluation_max_tokens": 16,
         "evaluation_batch": 8,
         "hours_base": 0.1,
@@ -84,6 +85,7 @@ def small_study(**changes) -> Study:
             "temperature": 1.0,
             "precision": "float32",
             "gradient_checkpointing": False,
+            "rollout_engine": "transformers",
             "replay_warmup": 2,
             "buffer_capacity": 100,
         },
