@@ -71,7 +71,7 @@ def test_three_verifiers_side_by_side(grade: Callable[[], list[dict[str, Any]]])
         ("half", 0), ("half", 1), ("two", 0), ("two", 1),
     ]  # fmt: skip
     assert [row["correct"] for row in rows] == [True, True, False, False]
-    assert [row["correct_paper"] for row in rows] == [True, True, True, False]  # "2" has no box
+    assert [row["grade_paper"] for row in rows] == [True, True, True, False]  # "2" has no box
     assert rows[1]["training_reward"] == 1.0
     assert [row["training_reward"] for row in rows[2:]] == [-1.0, -1.0]
     assert [row["extracted"] for row in rows] == ["0.5", "\\frac{1}{2}", None, "3"]

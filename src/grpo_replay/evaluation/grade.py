@@ -28,7 +28,7 @@ GRADE_SCHEMA = pa.schema(
         ("problem_id", pa.string()),
         ("sample_id", pa.int64()),
         ("correct", pa.bool_()),
-        ("correct_paper", pa.bool_()),
+        ("grade_paper", pa.bool_()),
         ("training_reward", pa.float64()),
         ("extracted", pa.string()),
         ("method", pa.string()),
@@ -51,7 +51,7 @@ def grade_answers(
 ) -> None:
     """Grade every sample and write `output`/<benchmark>.parquet, one row a sample.
 
-    `correct` (from which tables are made), `correct_paper` (math-verify on the raw text) and
+    `correct` (from which tables are made), `grade_paper` (math-verify on the raw text) and
     `training_reward` (+1 or -1) stand side by side; `timed_out` answers count as wrong.
 
     Args:
@@ -89,7 +89,7 @@ def _grade_row(row: Row, gold: str, ours: Grade, paper: Grade) -> dict[str, Any]
         "problem_id": row["problem_id"],
         "sample_id": row["sample_id"],
         "correct": ours.correct,
-        "correct_paper": paper.correct,
+        "grade_paper": paper.correct,
         "training_reward": training_reward(row["text"], gold),
         "extracted": ours.extracted,
         "method": ours.method,

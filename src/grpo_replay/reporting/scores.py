@@ -25,7 +25,7 @@ _GRADE_COLUMNS = [
     "problem_id",
     "sample_id",
     "correct",
-    "correct_paper",
+    "grade_paper",
     "timed_out",
     "n_tokens",
     "finish_reason",
@@ -138,7 +138,7 @@ def _score_benchmark(frame: pd.DataFrame, k: int) -> dict:
     length_PK = frame["n_tokens"].to_numpy(dtype=float).reshape(-1, k)
     accuracy_P, length_P = 100.0 * correct_PK.mean(axis=1), length_PK.mean(axis=1)
     of_correct, of_incorrect = metrics.length_by_correctness(length_PK, correct_PK)
-    paper_PK = frame["correct_paper"].to_numpy(dtype=bool).reshape(-1, k)
+    paper_PK = frame["grade_paper"].to_numpy(dtype=bool).reshape(-1, k)
     return {
         "n_problems": len(accuracy_P),
         "k": k,

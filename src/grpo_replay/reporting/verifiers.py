@@ -1,0 +1,72 @@
+"""Where the three verifiers of an answer disagree: how often in each cell, with an example.
+
+The training reward (Minerva rules, last 500 characters), the evaluation grade that feeds the tables
+and the paper's evaluation (math-verify on the raw text) judge the same stored answers. A model can
+gain by one of them and not by the others, which an accuracy alone does not show.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from grpo_replay.config import Study
+from grpo_replay.problems import read_problems
+
+VERIFIERS = ["training", "evaluation", "paper"]
+COUNTS = ["cell", "benchmark", *VERIFIERS, "answers", "of", "percent"]
+EXAMPLE = ["problem_id", "sample_id", "gold", "extracted", "end_of_text"]
+SHOWN_CHARACTERS = 160
+
+
+def build(study: Study, scores: pd.DataFrame, results: Path) -> pd.DataFrame:
+    """Return one row a cell x benchmark x combination of three verdicts that occurs.
+
+    The counts of a cell and benchmark (`answers`, and `percent` of `of`) add up to all its answers,
+    so agreements are rows too. A disagreement shows its first answer: gold, content of the last
+    box, and the end of the text.
+    """
+    rows = [
+        {"cell": cell, "benchmark": name, **row}
+        for name in study.benchmarks
+        for cell in scores["cell"].unique()
+        for row in _combinations(results, cell, name)
+    ]
+    return pd.DataFrame(rows, columns=[*COUNTS, *EXAMPLE]).astype({"sample_id": "Int64"})
+
+
+def _combinations(results: Path, cell: str, benchmark: str) -> Iterator[dict[str, Any]]:
+    grades = pd.read_parquet(results / "cells" / cell / "grades" / f"{benchmark}.parquet")
+    verdicts = pd.DataFrame(
+        {
+            "training": grades["training_reward"] > 0,
+            "evaluation": grades["correct"],
+            "paper": grades["grade_paper"],
+        }
+    )
+    for combination, own in sorted(verdicts.groupby(VERIFIERS).groups.items(), reverse=True):
+        words = ["right" if verdict else "wrong" for verdict in combination]
+        row = dict(zip(VERIFIERS, words, strict=True))
+        row |= {"answers": len(own), "of": len(grades), "percent": 100 * len(own) / len(grades)}
+        if len(set(combination)) > 1:
+            row |= _example(results, cell, benchmark, grades.loc[own[0]])
+        yield row
+
+
+def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dict[str, Any]:
+    keys = {name: graded[name] for name in ("problem_id", "sample_id")}
+    samples = pd.read_parquet(
+        results / "cells" / cell / "samples" / f"{benchmark}.parquet",
+        columns=["text"],
+        filters=[(name, "==", value) for name, value in keys.items()],
+    )
+    problems = read_problems(results / "data" / "benchmarks" / f"{benchmark}.jsonl")
+    gold = next(row["answer"] for row in problems if row["id"] == keys["problem_id"])
+    text = " ".join(samples["text"].item().split())
+    return {
+        **keys,
+        "gold": gold,
+        "extracted": graded["extracted"],
+        "end_of_text": text if len(text) <= SHOWN_CHARACTERS else f"…{text[-SHOWN_CHARACTERS:]}",
+    }
