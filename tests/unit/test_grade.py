@@ -88,7 +88,13 @@ def test_three_verifiers_side_by_side(grade: Callable[[], list[dict[str, Any]]])
             lambda rows: [*rows[:-1], {**rows[-1], "problem_id": "three"}],
             "row 3: unknown problem id 'three'",
         ),
-        (lambda rows: [*rows[:-1], {**rows[-1], "text": "other"}], "not the file that manifest"),
+        (
+            lambda rows: [{**row, "text": f"another model's {row['text']}"} for row in rows],
+            "not the file that manifest.json beside it describes .of another model",
+        ),
+        (lambda rows: [*rows[:-1], {**rows[-1], "text": None}], "row 3: text is missing"),
+        (lambda rows: [rows[0], {**rows[1], "n_tokens": None}], "row 1: n_tokens is missing"),
+        (lambda rows: [], "problem 'half': found 0 samples"),
     ],
 )
 def test_wrong_samples_are_refused(
@@ -118,6 +124,17 @@ def test_missing_and_empty_files_are_refused(
         grade()
     (tmp_path / "samples" / "manifest.json").unlink()
     with pytest.raises(DataError, match="manifest.json: missing"):
+        grade()
+
+
+def test_samples_of_other_columns_are_refused(
+    tmp_path: Path, grade: Callable[[], list[dict[str, Any]]]
+) -> None:
+    path = tmp_path / "samples" / "math.parquet"
+    table = pq.read_table(path)
+    position = table.schema.get_field_index("sample_id")
+    write_parquet(path, table.set_column(position, "sample_id", table["sample_id"].cast("double")))
+    with pytest.raises(DataError, match=r"sample_id \(double\).*expected.*sample_id \(int64\)"):
         grade()
 
 

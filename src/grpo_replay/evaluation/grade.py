@@ -116,11 +116,16 @@ def _read_samples(
         table = pq.read_table(path)
     except pa.ArrowInvalid as error:
         raise DataError(f"{path}: empty or cut off ({error}); {REPAIR}") from error
-    if table.schema.names != SAMPLE_SCHEMA.names:
+    if not table.schema.equals(SAMPLE_SCHEMA):
         raise DataError(
-            f"{path}: columns {table.schema.names}, expected {SAMPLE_SCHEMA.names}; {REPAIR}"
+            f"{path}: columns {_columns(table.schema)}, expected {_columns(SAMPLE_SCHEMA)}; "
+            f"{REPAIR}"
         )
     rows = table.to_pylist()
+    for number, row in enumerate(rows):
+        if None in row.values():
+            empty = next(column for column, value in row.items() if value is None)
+            raise DataError(f"{path}, row {number}: {empty} is missing; {REPAIR}")
     _check_ids(path, rows, problems, k)
     if problems_digest(problems) != manifest["problems_sha256"].get(name):
         raise DataError(f"{path}: sampled from other texts of {name}'s problems; {REPAIR}")
@@ -130,6 +135,10 @@ def _read_samples(
             f"edited); {REPAIR}"
         )
     return rows
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in schema)
 
 
 def _check_ids(path: Path, rows: Sequence[Row], problems: Sequence[Row], k: int) -> None:

@@ -115,6 +115,13 @@ def _read_grades(path: Path, k: int) -> pd.DataFrame:
     frame = pd.read_parquet(path, columns=_GRADE_COLUMNS)
     if frame.empty:
         raise DataError(f"{path}: no graded samples; delete it and run grade_answers again")
+    missing = frame.isna().to_numpy()
+    if missing.any():  # it would silently count as a verdict
+        row, column = np.argwhere(missing)[0]
+        raise DataError(
+            f"{path}, row {row}: {frame.columns[column]} is missing; delete the file and run "
+            "grade_answers again"
+        )
     frame["problem_id"] = frame["problem_id"].astype(str)
     twice = frame[frame.duplicated(["problem_id", "sample_id"])]
     if not twice.empty:
