@@ -29,8 +29,8 @@ def build(study: Study, scores: pd.DataFrame, results: Path) -> pd.DataFrame:
     """
     rows = [
         {"cell": cell, "benchmark": name, **row}
-        for name in study.benchmarks
         for cell in scores["cell"].unique()
+        for name in study.benchmarks
         for row in _combinations(results, cell, name)
     ]
     return pd.DataFrame(rows, columns=[*COUNTS, *EXAMPLE]).astype({"sample_id": "Int64"})
