@@ -11,7 +11,7 @@ from grpo_replay.evaluation.grade import grade_answers
 from grpo_replay.evaluation.sample_files import problems_digest, write_samples
 from grpo_replay.files import file_digest, write_json
 from grpo_replay.problems import read_problems, write_problems
-from grpo_replay.reporting import tables
+from grpo_replay.reporting.verifiers import verifiers_table
 
 CELL, OTHER = "s/base", "s/grpo-seed42"
 # Gold, answer, and the verdicts of training, evaluation and paper.
@@ -58,7 +58,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
         answer(results, CELL, benchmark, texts)
         answer(results, OTHER, benchmark, [LONG, *texts[1:]])
     pd.DataFrame({"cell": [CELL, CELL, OTHER, OTHER]}).to_parquet(results / "scores.parquet")
-    tables.verifiers_table(small_study(), results, results / "tables" / "verifiers")
+    verifiers_table(small_study(), results, results / "tables" / "verifiers.csv")
     with (results / "tables" / "verifiers.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

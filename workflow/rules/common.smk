@@ -36,12 +36,12 @@ os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
 TABLE_FORMATS = ["csv", "md", "tex"]
 FIGURE_FORMATS = ["png", "svg"]
 TABLES = expand(f"{RESULTS}/tables/{{name}}.{{ext}}", name=["main", "age"], ext=TABLE_FORMATS)
-TABLES += [f"{RESULTS}/tables/verifiers.csv"]
 FIGURES = expand(
     f"{RESULTS}/figures/{{name}}.{{ext}}",
     name=["accuracy", "tau_max", "training", "clip"],
     ext=FIGURE_FORMATS,
 )
+TABLES += [f"{RESULTS}/tables/verifiers.csv"]
 
 
 def lookup(kind, known, name):

@@ -29,17 +29,6 @@ use rule main_table as age_table with:
         f"{LOGS}/age_table.log",
 
 
-use rule main_table as verifiers_table with:
-    output:
-        report(
-            f"{RESULTS}/tables/verifiers.csv",
-            caption="../report/verifiers_table.rst",
-            category="Tables",
-        ),
-    log:
-        f"{LOGS}/verifiers_table.log",
-
-
 use rule main_table as accuracy_figure with:
     output:
         report(

@@ -1,5 +1,4 @@
-"""The tables of a study: each function reads its results and writes `<stem>.csv`, `.md`, `.tex`
-(the verifiers' disagreements, which hold answers' texts: csv alone).
+"""The tables of a study: each function reads its results and writes `<stem>.csv`, `.md`, `.tex`.
 
 One call a table, so that a script of the workflow only unpacks its arguments. `results` is the
 study's folder, with its scores.parquet.
@@ -8,10 +7,8 @@ study's folder, with its scores.parquet.
 from pathlib import Path
 
 from grpo_replay.config import Study
-from grpo_replay.files import write_text
 from grpo_replay.reporting import age_table as ages
 from grpo_replay.reporting import main_table as main
-from grpo_replay.reporting import verifiers
 from grpo_replay.reporting.formats import write_table
 from grpo_replay.reporting.scores import read_scores
 
@@ -26,10 +23,3 @@ def main_table(study: Study, results: Path, output_stem: Path) -> None:
 def age_table(study: Study, results: Path, output_stem: Path) -> None:
     """Write Table 2: `ours` at each tau_max, with clipped ratios from the cells' metrics.jsonl."""
     write_table(ages.build(study, read_scores(results / SCORES_FILE), results), output_stem)
-
-
-def verifiers_table(study: Study, results: Path, output_stem: Path) -> None:
-    """Write how often training, evaluation and the paper's verifier disagree, with examples."""
-    table = verifiers.build(study, read_scores(results / SCORES_FILE), results)
-    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    write_text(output_stem.with_name(f"{output_stem.name}.csv"), text)

@@ -12,7 +12,9 @@ from typing import Any
 import pandas as pd
 
 from grpo_replay.config import Study
+from grpo_replay.files import write_text
 from grpo_replay.problems import read_problems
+from grpo_replay.reporting.scores import read_scores
 
 VERIFIERS = ["training", "evaluation", "paper"]
 COUNTS = ["cell", "benchmark", *VERIFIERS, "answers", "of", "percent"]
@@ -20,20 +22,22 @@ EXAMPLE = ["problem_id", "sample_id", "gold", "extracted", "end_of_text"]
 SHOWN_CHARACTERS = 160
 
 
-def build(study: Study, scores: pd.DataFrame, results: Path) -> pd.DataFrame:
-    """Return one row a cell x benchmark x combination of three verdicts that occurs.
+def verifiers_table(study: Study, results: Path, output: Path) -> None:
+    """Write one row a cell x benchmark x combination of three verdicts that occurs, as CSV.
 
-    The counts of a cell and benchmark (`answers`, and `percent` of `of`) add up to all its answers,
+    `results` is the study's folder; the cells are those of its scores.parquet. The counts of a cell and benchmark (`answers`, and `percent` of `of`) add up to all its answers,
     so agreements are rows too. A disagreement shows its first answer: gold, content of the last
     box, and the end of the text.
     """
+    scores = read_scores(results / "scores.parquet")
     rows = [
         {"cell": cell, "benchmark": name, **row}
         for cell in scores["cell"].unique()
         for name in study.benchmarks
         for row in _combinations(results, cell, name)
     ]
-    return pd.DataFrame(rows, columns=[*COUNTS, *EXAMPLE]).astype({"sample_id": "Int64"})
+    table = pd.DataFrame(rows, columns=[*COUNTS, *EXAMPLE]).astype({"sample_id": "Int64"})
+    write_text(output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def _combinations(results: Path, cell: str, benchmark: str) -> Iterator[dict[str, Any]]:
