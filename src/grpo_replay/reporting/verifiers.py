@@ -25,9 +25,10 @@ SHOWN_CHARACTERS = 160
 def verifiers_table(study: Study, results: Path, output: Path) -> None:
     """Write one row a cell x benchmark x combination of three verdicts that occurs, as CSV.
 
-    `results` is the study's folder; the cells are those of its scores.parquet. The counts of a cell and benchmark (`answers`, and `percent` of `of`) add up to all its answers,
-    so agreements are rows too. A disagreement shows its first answer: gold, content of the last
-    box, and the end of the text.
+    `results` is the study's folder; the cells are those of its scores.parquet. The counts of a cell
+    and benchmark (`answers`, and `percent` of `of`) add up to all its answers, so agreements are
+    rows too. A disagreement shows its first answer: gold, content of the last box, and the end of
+    the text.
     """
     scores = read_scores(results / "scores.parquet")
     rows = [
