@@ -47,7 +47,8 @@ def answer(results: Path, cell: str, benchmark: str, texts: list[str]) -> None:
         "files": {benchmark: {"sha256": file_digest(samples)}},
     }
     write_json(folder / "samples" / "manifest.json", manifest)
-    grade_answers(samples.parent, {benchmark: source}, {benchmark: 2}, folder / "grades", 5.0, 1)
+    golds, k = {benchmark: source}, {benchmark: 2}
+    grade_answers(samples.parent, folder / "no model", golds, k, folder / "grades", 5.0, 1)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from grpo_replay.evaluation.sample_files import (
     problems_digest,
     write_parquet,
 )
-from grpo_replay.files import file_digest
+from grpo_replay.files import file_digest, folder_digest
 from grpo_replay.math_answers import Grade, grade_many, grade_paper_many, training_reward
 from grpo_replay.problems import read_problems
 
@@ -43,6 +43,7 @@ REPAIR = "remove the samples and sample again"
 
 def grade_answers(
     samples: Path,
+    model: Path,
     benchmarks: dict[str, Path],
     k: dict[str, int],
     output: Path,
@@ -56,6 +57,7 @@ def grade_answers(
 
     Args:
         samples: Folder that `sample_answers` wrote.
+        model: The model that should have answered; where its folder is no more, nobody can tell.
         benchmarks: Problem files by benchmark name.
         k: Samples a problem by benchmark name.
         output: Folder of the grades; a file appears there only when it is complete.
@@ -63,10 +65,10 @@ def grade_answers(
         workers: Grading processes, started once for all benchmarks.
 
     Raises:
-        DataError: on samples that are missing, doubled, of an unknown problem, or not those of
-            the manifest beside them.
+        DataError: on samples that are missing, doubled, of an unknown problem, of another model,
+            or not those of the manifest beside them.
     """
-    manifest = _read_manifest(samples / "manifest.json")
+    manifest = _read_manifest(samples / "manifest.json", model)
     problems = {name: read_problems(path) for name, path in benchmarks.items()}
     rows = {
         name: _read_samples(samples / f"{name}.parquet", name, own, k[name], manifest)
@@ -100,10 +102,13 @@ def _grade_row(row: Row, gold: str, ours: Grade, paper: Grade) -> dict[str, Any]
     }
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def _read_manifest(path: Path, model: Path) -> dict[str, Any]:
     if not path.is_file():
         raise DataError(f"{path}: missing, so the samples are of an unknown model; {REPAIR}")
-    return json.loads(path.read_text(encoding="utf-8"))
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    if model.is_dir() and folder_digest(model) != manifest["model_sha256"]:
+        raise DataError(f"{path}: the samples are of another model than {model}; {REPAIR}")
+    return manifest
 
 
 def _read_samples(
