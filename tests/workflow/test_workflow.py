@@ -178,7 +178,7 @@ def test_our_own_accuracies_can_exist(finished: Workflow) -> None:
         assert reachable(row.avg_at_k_paper, row.n_problems, row.k), row.cell
         assert reachable(row.pass_at_k, row.n_problems, 1), row.cell
     main = pd.read_csv(finished.results / "tables" / "main.csv")
-    for value in main["clock3_avg"].dropna():
+    for value in main[main.method != "chance"]["clock3_avg"].dropna():
         assert reachable(value, 6, 4)
 
 
