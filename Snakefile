@@ -36,6 +36,12 @@ rule cells:
         cell_files(),
 
 
+# After a change of the grader: everything is graded again from the stored answers, without a GPU.
+rule grades:
+    input:
+        expand(rules.grade_answers.output.grades, cell=CHOSEN),
+
+
 rule tables:
     input:
         TABLES,

@@ -113,7 +113,7 @@ def write_grades(path: Path, correct_PK: np.ndarray, lengths_PK: np.ndarray | No
             "problem_id": np.repeat([f"p{i:03d}" for i in range(n)], k),
             "sample_id": np.tile(np.arange(k), n),
             "correct": correct_PK.ravel(),
-            "correct_paper": False,
+            "grade_paper": False,
             "training_reward": np.where(correct_PK.ravel(), 1.0, -1.0),
             "extracted": "1",
             "method": "verify",

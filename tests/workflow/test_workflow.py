@@ -14,6 +14,8 @@ import yaml
 from mlflow import MlflowClient
 from repository_copy import Workflow, copy_repository
 
+from grpo_replay.statistics import reachable
+
 CELLS = {
     "s/base",
     "s/grpo-seed42",
@@ -47,6 +49,9 @@ def test_every_table_and_figure_is_there(finished: Workflow) -> None:
     for name in ("main", "age", *numbered, *compared, "published_check"):
         for ending in ("csv", "md", "tex", "html"):
             assert (finished.results / "tables" / f"{name}.{ending}").stat().st_size > 100
+    verifiers = pd.read_csv(finished.results / "tables" / "verifiers.csv")
+    counted = verifiers.groupby(["cell", "benchmark"]).answers.sum()
+    assert set(counted) == {6 * 4} and len(counted) == 2 * len(CELLS)
     for name in ("accuracy", "tau_max", "training", "clip"):
         for ending in ("png", "svg", "pdf"):
             assert (finished.results / "figures" / f"{name}.{ending}").stat().st_size > 1000
@@ -138,6 +143,45 @@ def test_an_edited_decoding_trains_nothing(edited: Workflow) -> None:
     jobs = edited.jobs()
     assert jobs["sample_answers"] == len(CELLS)
     assert "train_policy" not in jobs
+
+
+def test_a_changed_grader_grades_stored_answers_again(finished: Workflow, tmp_path: Path) -> None:
+    """No training, no sampling, and not one model: the stored answers are enough."""
+    workflow = Workflow(tmp_path / "regraded")
+    shutil.copytree(finished.folder, workflow.folder)
+    versions = workflow.folder / "src" / "grpo_replay" / "grid.py"
+    code = versions.read_text()
+    edited = re.sub(r"^GRADER_VERSION = \d+$", "GRADER_VERSION = 999", code, flags=re.MULTILINE)
+    assert edited != code
+    versions.write_text(edited)
+    assert workflow.jobs("grades") == {"grade_answers": len(CELLS), "grades": 1}
+    made_again = {"grade_answers", "write_cell", "score_cell"}
+    jobs = workflow.jobs("all")
+    assert {rule: jobs[rule] for rule in made_again} == dict.fromkeys(made_again, len(CELLS))
+    assert not jobs.keys() & {"train_policy", "sample_answers", "make_base_model", "make_problems"}
+
+    for model in [workflow.results / "base_models", *workflow.results.glob("cells/*/*/model")]:
+        shutil.rmtree(model)
+    cell = workflow.results / "cells" / "s/grpo-seed42"
+    samples = {path: path.read_bytes() for path in (cell / "samples").iterdir()}
+    before = (cell / "grades" / "clock3.parquet").stat().st_mtime_ns
+    done = workflow.run("grades", "only=s/grpo-*")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (cell / "grades" / "clock3.parquet").stat().st_mtime_ns > before
+    assert samples == {path: path.read_bytes() for path in (cell / "samples").iterdir()}
+    assert not (workflow.results / "base_models").exists()
+
+
+def test_our_own_accuracies_can_exist(finished: Workflow) -> None:
+    """Means of n problems x k samples: the check that finds two rows of the paper's Table 1."""
+    scores = pd.read_parquet(finished.results / "scores.parquet")
+    for row in scores.itertuples():
+        assert reachable(row.avg_at_k, row.n_problems, row.k), row.cell
+        assert reachable(row.avg_at_k_paper, row.n_problems, row.k), row.cell
+        assert reachable(row.pass_at_k, row.n_problems, 1), row.cell
+    main = pd.read_csv(finished.results / "tables" / "main.csv")
+    for value in main[main.method != "chance"]["clock3_avg"].dropna():
+        assert reachable(value, 6, 4)
 
 
 def test_one_cell_by_its_file(finished: Workflow) -> None:

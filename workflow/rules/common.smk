@@ -53,6 +53,7 @@ FIGURES = expand(
     name=["accuracy", "tau_max", "training", "clip", *FURTHER_FIGURES],
     ext=FIGURE_FORMATS,
 )
+TABLES += [f"{RESULTS}/tables/verifiers.csv"]
 
 
 def lookup(kind, known, name):
