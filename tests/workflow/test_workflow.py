@@ -366,8 +366,28 @@ def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
         "source": "pretrained",
         "name": "org/model",
         "revision": "0" * 40,
+        "parameters": 1,
     }
     edited.study.write_text(yaml.safe_dump(study))
     done = edited.run("-n", GRPO_REPLAY_MODELS=str(tmp_path))
     assert done.returncode != 0
     assert "scales.s.model.name" in done.stdout and "put org/model there" in done.stdout
+
+
+# --- the paper's study, which has no model on this machine ---
+
+
+def test_a_dry_run_of_the_papers_study_lists_its_jobs(finished: Workflow) -> None:
+    done = finished.run("-n", study="paper")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for count in ("make_base_model 3", "train_policy 27", "sample_answers 30", "score_cell 30"):
+        assert count in " ".join(done.stdout.split()) + " ".join(done.stderr.split())
+
+
+def test_the_papers_study_does_not_start_without_its_gpus(finished: Workflow) -> None:
+    done = finished.run(study="paper")
+    assert done.returncode != 0
+    assert "a run needs 4 GPUs and 0 are declared" in done.stdout + done.stderr
+    assert not (finished.folder / "results" / "paper" / "cells").exists()
+    plan = finished.run("plan", study="paper")
+    assert plan.returncode == 0 and "27 trained cells" in plan.stdout

@@ -121,6 +121,26 @@ def position(wildcards):
     return f"{list(CELLS).index(cell_of(wildcards).cell) + 1}/{len(CELLS)}"
 
 
+def study_plan():
+    """The plan of the chosen cells; imported here, since a run needs no tables to start."""
+    from grpo_replay.reporting.cost import plan_text
+
+    return plan_text(STUDY, CHOSEN, Path(RESULTS), int(config["gpus"]))
+
+
+def plan_alone():
+    """Whether nothing but the plan was asked for."""
+    return set(workflow.dag_settings.targets) == {"plan"}
+
+
+def check_hardware():
+    """Refuse to start what does not fit the declared GPUs."""
+    try:
+        plan.check_gpus(STUDY, CHOSEN, int(config["gpus"]))
+    except GrpoReplayError as error:
+        raise WorkflowError(str(error)) from None
+
+
 def opening(cores):
     """What a run will make, and about how long that takes."""
     return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores)

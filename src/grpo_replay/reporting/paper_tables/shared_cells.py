@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grpo_replay import grid
 from grpo_replay.reporting import published
 from grpo_replay.reporting.paper_tables.points import (
     METHOD,
@@ -65,3 +66,34 @@ def _point(table: str, line: dict[str, str]) -> Point | None:
 
 def _texts(line: dict[str, str], keys: tuple[str, ...]) -> Iterator[str]:
     return (line[key] for key in keys if key in line)
+
+
+# Tables that print no accuracy of a cell, but are made from it.
+_ALSO = {
+    "table05": (NO_REPLAY, UNIFORM_POOL, SIGMA_POOL, METHOD),
+    "table06": (NO_REPLAY, METHOD),
+    "table08": (NO_REPLAY,),
+    "table11": (NO_REPLAY,),
+    "table12": (NO_REPLAY, METHOD),
+}
+
+
+def tables_of(cell: grid.Cell) -> list[str]:
+    """The paper's tables that a cell of any study serves, by its place in the design space.
+
+    At the paper's scales only those that the paper made there; other scales count for all. An
+    untrained model is the reference of Tables 5 and 10.
+    """
+    if not cell.trained:
+        return ["table05", "table10"]
+    cells = printed_cells()
+    scales = {scale for scale, _ in cells}
+    found = {
+        printed.table
+        for (scale, point), tables in cells.items()
+        for printed in tables
+        if point.holds(cell) and (scale == cell.scale or cell.scale not in scales)
+    }
+    if "table01" in found:
+        found |= {table for table, points in _ALSO.items() if any(p.holds(cell) for p in points)}
+    return sorted(found)
