@@ -109,7 +109,14 @@ def benchmark_number(
     scores: pd.DataFrame, setting: Setting, benchmark: str, metric: Metric
 ) -> Number | None:
     """A setting's score on one benchmark, in percent: mean over problems and finished seeds."""
-    return mean_number(scores[scores["benchmark"] == benchmark], setting, metric)
+    rows = scores[scores["benchmark"] == benchmark]
+    cells = finished_cells(rows, setting)
+    if len(cells) != 1:
+        return mean_number(rows, setting, metric)
+    # One seed: scoring the cell has made this interval.
+    row = rows[rows["cell"] == cells[0].cell].iloc[0]
+    interval = statistics.Interval(row[f"{metric}_low"], row[f"{metric}_high"], "bca")
+    return Number(row[metric], *ends(interval), n=int(row["n_problems"]), remark="n=1")
 
 
 def mean_number(scores: pd.DataFrame, setting: Setting, metric: Metric) -> Number | None:
