@@ -39,14 +39,19 @@ class Setting:
     cells: tuple[grid.Cell, ...]
 
     @property
-    def is_default(self) -> bool:
-        """Whether every axis that the method uses has the paper's default."""
+    def distance(self) -> int:
+        """How many axes that the method uses differ from the paper's defaults."""
         weighted = self.cells[0].priority != "uniform"
         return (
-            self.tau_max in (None, DEFAULT_TAU_MAX)
-            and self.replay_ratio in (None, DEFAULT_REPLAY_RATIO)
-            and (self.alpha in (None, DEFAULT_ALPHA) or not weighted)
+            (self.tau_max not in (None, DEFAULT_TAU_MAX))
+            + (self.replay_ratio not in (None, DEFAULT_REPLAY_RATIO))
+            + (weighted and self.alpha not in (None, DEFAULT_ALPHA))
         )
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every axis that the method uses has the paper's default."""
+        return self.distance == 0
 
     @property
     def text(self) -> str:
