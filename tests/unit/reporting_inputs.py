@@ -124,7 +124,13 @@ def write_grades(path: Path, correct_PK: np.ndarray, lengths_PK: np.ndarray | No
     frame.to_parquet(path)
 
 
-def write_cell(study: Study, results: Path, cell: grid.Cell, graded: dict[str, np.ndarray]) -> Path:
+def write_cell(
+    study: Study,
+    results: Path,
+    cell: grid.Cell,
+    graded: dict[str, np.ndarray],
+    lengths: dict[str, np.ndarray] | None = None,
+) -> Path:
     """Write `cell.json` and the grades of a cell, and score it; return its folder."""
     folder = results / "cells" / cell.cell
     folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +143,8 @@ def write_cell(study: Study, results: Path, cell: grid.Cell, graded: dict[str, n
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(json.dumps(made))
     for name, correct_PK in graded.items():
-        write_grades(folder / "grades" / f"{name}.parquet", correct_PK)
+        lengths_PK = None if lengths is None else lengths[name]
+        write_grades(folder / "grades" / f"{name}.parquet", correct_PK, lengths_PK)
     paths = {name: folder / "grades" / f"{name}.parquet" for name in graded}
     score_cell(folder / "cell.json", paths, folder / "scores.json")
     return folder
@@ -185,6 +192,40 @@ def _random_replay(rng: np.random.Generator, cell: grid.Cell, steps: int) -> lis
     return rows
 
 
+def paper_study(**changes) -> Study:
+    """The small study with the paper's scales and every cell of its tables, ablated at 1.7B."""
+    content = small_study().model_dump(mode="json")
+    scales = ["0.6B", "1.7B", "4B"]
+    anchored = {"composition": "anchored"}
+    methods = content["methods"] | {
+        "pool-advantage": {
+            "composition": "pool",
+            "unit": "rollout",
+            "priority": "abs_advantage",
+        },
+        "uniform-query": {**anchored, "unit": "query", "priority": "uniform"},
+        "sigma_g-query": {**anchored, "unit": "query", "priority": "sigma_g"},
+        "uniform-rollout": {**anchored, "unit": "rollout", "priority": "uniform"},
+        "sigma_g-rollout": {**anchored, "unit": "rollout", "priority": "sigma_g"},
+    }
+    first = {"tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5], "seeds": [SEED]}
+    main = ["grpo", "uniform-pool", "sigma_g-pool", "ours", "pool-advantage"]
+    one = {"scales": ["1.7B"], **first}
+    ages = {"tau_max": [1, 10, 30, 60]}
+    content |= {
+        "scales": dict.fromkeys(scales, content["scales"]["s"]),
+        "methods": methods,
+        "grid": [
+            {"scales": scales, "methods": main, **first},
+            {**one, "methods": ["uniform-query", "sigma_g-query", "sigma_g-rollout"]},
+            {**one, "methods": ["ours"], **ages},
+            {**one, "methods": ["uniform-rollout"], "tau_max": [1, 10, 30]},
+            {**one, "methods": ["ours"], "replay_ratio": [0.5, 1.0], "alpha": [0.5, 1.0]},
+        ],
+    }
+    return Study.model_validate(content | changes)
+
+
 def _random_metrics(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[dict]:
     records = []
     for step in range(1, steps + 1):
@@ -207,9 +248,9 @@ def _random_metrics(rng: np.random.Generator, cell: grid.Cell, steps: int) -> li
                 "completions/mean_length_incorrect": 44.0 if step % 3 else None,
                 "completions/truncated_share": 0.1,
                 "groups/count": 2,
-                "groups/all_correct_percent": 50.0 * (step % 2),
-                "groups/all_wrong_percent": 0.0,
-                "survivors/rollouts": 4,
+                "survivors/rollouts": int(rng.integers(1, 3) * 4),
+                "groups/all_correct_percent": 0.0,
+                "groups/all_wrong_percent": 50.0,
                 "replay/age_histogram": {str(age): 4 if age == 0 else 1 for age in ages},
                 "buffer/size": 4 * min(step, cell.tau_max or 0),
                 "buffer/evicted_age": 4 * (step > (cell.tau_max or 0)),

@@ -313,6 +313,18 @@ def test_points_name_what_differs_from_the_defaults(drawings):
     assert len(found) == 3 and not any("10" in label for label in found)
 
 
+def test_a_uniform_priority_has_no_alpha_to_differ_in():
+    block = {"scales": ["s"], "tau_max": [30], "replay_ratio": [1.0], "alpha": [0.5], "seeds": [1]}
+    study = small_study(grid=[{"methods": ["grpo", "uniform-pool", "ours"], **block}])
+    found = {s.method: problem_figures._difference(s) for s in all_settings(study)}
+    assert found == {
+        "base": "",
+        "grpo": "",
+        "uniform-pool": "τ_max 30, r 1",
+        "ours": "τ_max 30, r 1",
+    }
+
+
 def test_gain_is_the_paired_difference(small):
     study, scores = small_study(), read_scores(small / "scores.parquet")
     settings = {s.method: s for s in default_settings(study, "s")}

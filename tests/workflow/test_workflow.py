@@ -42,8 +42,10 @@ def test_scores_hold_every_cell_and_benchmark(finished: Workflow) -> None:
 
 
 def test_every_table_and_figure_is_there(finished: Workflow) -> None:
-    for name in ("main", "age"):
-        for ending in ("csv", "md", "tex"):
+    numbered = [f"table{number:02d}" for number in range(1, 14)]
+    compared = [f"{name}_comparison" for name in numbered if name != "table07"]
+    for name in ("main", "age", *numbered, *compared, "published_check"):
+        for ending in ("csv", "md", "tex", "html"):
             assert (finished.results / "tables" / f"{name}.{ending}").stat().st_size > 100
     for name in ("accuracy", "tau_max", "training", "clip"):
         for ending in ("png", "svg", "pdf"):

@@ -33,9 +33,16 @@ except GrpoReplayError as error:
 RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
-TABLE_FORMATS = ["csv", "md", "tex"]
+TABLE_FORMATS = ["csv", "md", "tex", "html"]
 FIGURE_FORMATS = ["png", "svg", "pdf"]
-TABLES = expand(f"{RESULTS}/tables/{{name}}.{{ext}}", name=["main", "age"], ext=TABLE_FORMATS)
+# Table 7 holds the paper's column itself.
+NUMBERED = [f"table{number:02d}" for number in range(1, 14)]
+COMPARED = [f"{name}_comparison" for name in NUMBERED if name != "table07"]
+TABLES = expand(
+    f"{RESULTS}/tables/{{name}}.{{ext}}",
+    name=["main", "age", *NUMBERED, *COMPARED, "published_check"],
+    ext=TABLE_FORMATS,
+)
 # One process draws these: starting it costs more than a figure.
 FURTHER_FIGURES = """
     figure2 figure3 pass_at_k accuracy_length method_tau_max gain learning replay_ages reuse

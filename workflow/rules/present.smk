@@ -1,10 +1,10 @@
-# Tables and figures, and their copies in MLflow.
+# Tables and figures, most of them in one job each, and their copies in MLflow.
 rule main_table:
     input:
         scores=rules.collect_scores.output.scores,
     output:
         report(
-            multiext(f"{RESULTS}/tables/main", ".csv", ".md", ".tex"),
+            multiext(f"{RESULTS}/tables/main", ".csv", ".md", ".tex", ".html"),
             caption="../report/main_table.rst",
             category="Tables",
         ),
@@ -21,12 +21,48 @@ rule main_table:
 use rule main_table as age_table with:
     output:
         report(
-            multiext(f"{RESULTS}/tables/age", ".csv", ".md", ".tex"),
+            multiext(f"{RESULTS}/tables/age", ".csv", ".md", ".tex", ".html"),
             caption="../report/age_table.rst",
             category="Tables",
         ),
     log:
         f"{LOGS}/age_table.log",
+
+
+# One job: loading the libraries costs more than making a table. The report shows the HTML files.
+use rule main_table as paper_tables with:
+    output:
+        [
+            report(
+                f"{RESULTS}/tables/{name}.html",
+                caption=f"../report/{name}.rst",
+                category="The paper's tables",
+                labels={"table": name.removeprefix("table"), "numbers": "this study"},
+            )
+            for name in NUMBERED
+        ],
+        [
+            report(
+                f"{RESULTS}/tables/{name}.html",
+                caption="../report/comparison.rst",
+                category="The paper's tables",
+                labels={"table": name[5:7], "numbers": "this study, paper, difference"},
+            )
+            for name in COMPARED
+        ],
+        report(
+            f"{RESULTS}/tables/published_check.html",
+            caption="../report/published_check.rst",
+            category="The paper's tables",
+            labels={"table": "all", "numbers": "paper, recomputed"},
+        ),
+        expand(
+            f"{RESULTS}/tables/{{name}}.{{ext}}",
+            name=[*NUMBERED, *COMPARED, "published_check"],
+            ext=["csv", "md", "tex"],
+        ),
+    log:
+        f"{LOGS}/paper_tables.log",
 
 
 rule further_figures:

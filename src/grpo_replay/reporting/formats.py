@@ -142,7 +142,7 @@ def to_markdown(table: Table) -> str:
     header = [*table.stub.values(), *(_markdown_heading(column) for column in table.columns)]
     align = ["---"] * len(table.stub) + ["---:"] * len(table.columns)
     body = [
-        [label_text(row, key) for key in table.stub]
+        [label_text(row, key).replace("|", r"\|") for key in table.stub]
         + [number_text(row.numbers.get(column.key), column.decimals) for column in table.columns]
         for row in table.rows
     ]
@@ -168,7 +168,7 @@ def number_text(number: Number | None, decimals: int) -> str:
     """The text of a number in a table: `61.2† [57.0, 65.1]`, `0.055 (n=1)`, or a dash."""
     if number is None or math.isnan(number.value):
         return DASH
-    text = f"{number.value:.{decimals}f}{number.marks}"
+    text = f"{number.value:z.{decimals}f}{number.marks}"
     return f"{text} {second_part(number, decimals)}".rstrip()
 
 
@@ -177,4 +177,4 @@ def second_part(number: Number, decimals: int) -> str:
     interval = number.shown_interval
     if interval is None:
         return f"({number.remark})" if number.remark else ""
-    return f"[{interval[0]:.{decimals}f}, {interval[1]:.{decimals}f}]"
+    return f"[{interval[0]:z.{decimals}f}, {interval[1]:z.{decimals}f}]"

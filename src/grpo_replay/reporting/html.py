@@ -5,6 +5,7 @@ import re
 
 from grpo_replay.reporting.formats import (
     Column,
+    Number,
     Row,
     Table,
     column_groups,
@@ -17,12 +18,13 @@ _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; }
 table { border-collapse: collapse; border-top: 2px solid; border-bottom: 2px solid; }
 caption { text-align: left; font-weight: bold; padding-bottom: .6em; }
-th, td { padding: .2em .7em; white-space: nowrap; text-align: left; font-weight: normal; }
+th, td { padding: .2em .7em; white-space: nowrap; text-align: left; vertical-align: top; }
+th { font-weight: normal; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; }
 th.group { text-align: center; border-bottom: 1px solid #888; }
 thead tr:last-child th { vertical-align: bottom; }
 tbody { border-top: 1px solid; }
-th small { color: #555; }
+small { color: #555; }
 ul { max-width: 60em; padding-left: 1.2em; color: #444; font-size: 13px; }
 """
 
@@ -67,10 +69,16 @@ def _heading(column: Column) -> str:
 
 def _row(table: Table, row: Row) -> str:
     labels = [label_text(row, key) for key in table.stub]
-    numbers = [number_text(row.numbers.get(c.key), c.decimals) for c in table.columns]
     cells = [f'<th scope="row">{_marked_up(text)}</th>' for text in labels]
-    cells += [f'<td class="number">{_marked_up(text)}</td>' for text in numbers]
+    cells += [_cell(row.numbers.get(c.key), c.decimals) for c in table.columns]
     return f"<tr>{''.join(cells)}</tr>\n"
+
+
+def _cell(number: Number | None, decimals: int) -> str:
+    """The value, and below it, as in LaTeX, its interval: a wide table stays readable."""
+    value, _, below = number_text(number, decimals).replace("-", "−").partition(" ")
+    small = f"<br><small>{_marked_up(below)}</small>" if below else ""
+    return f'<td class="number">{_marked_up(value)}{small}</td>'
 
 
 def _marked_up(text: str) -> str:

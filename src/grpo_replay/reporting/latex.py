@@ -136,23 +136,29 @@ def _tex_heading(column: Column) -> str:
 
 
 def _tex_rows(table: Table, rows: list[Row]) -> list[str]:
-    lines, previous = [], None
-    first_key = next(iter(table.stub))
+    lines: list[str] = []
+    previous: list[str] = []
     for row in rows:
-        first = row.labels.get(first_key)
-        labels = [tex(label_text(row, key)) for key in table.stub]
-        labels[0] = "" if first == previous else labels[0]
+        labels = [label_text(row, key) for key in table.stub]
         numbers = [_tex_number(row.numbers.get(c.key), c.decimals) for c in table.columns]
-        lines.append(" & ".join([*labels, *numbers]) + r" \\[2pt]")
-        previous = first
+        lines.append(" & ".join([*_without_repeats(labels, previous), *numbers]) + r" \\[2pt]")
+        previous = labels
     return lines
+
+
+def _without_repeats(labels: list[str], previous: list[str]) -> list[str]:
+    """The labels, empty from the left as long as they are those of the row above."""
+    same = next(
+        (i for i, pair in enumerate(zip(labels, previous, strict=False)) if len({*pair}) > 1), 0
+    )
+    return [""] * same + [tex(label) for label in labels[same:]]
 
 
 def _tex_number(number: Number | None, decimals: int) -> str:
     if number is None or math.isnan(number.value):
         return tex(DASH)
-    value = tex(f"{number.value:.{decimals}f}{number.marks}")
-    below = tex(second_part(number, decimals))
+    value = tex(f"{number.value:z.{decimals}f}{number.marks}").replace("-", "$-$")
+    below = tex(second_part(number, decimals)).replace("-", "$-$")
     if not below:
         return value
     # Top-aligned, so that the value stands on the line of the row's labels.

@@ -61,9 +61,14 @@ def benchmark_columns(study: Study, decimals: int = 1) -> list[Column]:
     return columns + mean_columns(study, "Mean", decimals)
 
 
+def problems_text(study: Study) -> str:
+    """How many problems a mean over the benchmarks rests on."""
+    return f"n = {sum(map(problem_count, study.benchmarks.values()))}"
+
+
 def mean_columns(study: Study, group: str, decimals: int = 1) -> list[Column]:
     """Avg and Pass: the unweighted means over the benchmarks."""
-    n = f"n = {sum(map(problem_count, study.benchmarks.values()))}"
+    n = problems_text(study)
     return [
         Column("avg", group, "Avg", n, decimals, tested=True),
         Column("pass", group, "Pass", n, decimals, tested=True),

@@ -51,11 +51,12 @@ def age_table(study: Study, results: Path, output_stem: Path) -> None:
     write_table(ages.build(study, read_scores(results / SCORES_FILE), results), output_stem)
 
 
-def paper_tables(study: Study, results: Path, folder: Path) -> None:
+def paper_tables(study: Study, results: Path, output_stem: Path) -> None:
     """Write Tables 1 to 13 of the paper, each but 7 (which holds both) also beside the paper's
     numbers (`table01_comparison`), and what the paper's numbers give when recomputed
-    (`published_check`).
+    (`published_check`). `output_stem` is that of Table 1; the others lie beside it.
     """
+    folder = output_stem.parent
     source = Source(study, read_scores(results / SCORES_FILE), results)
     for build in PAPER_TABLES:
         name, table = build.__name__, build(source)

@@ -2,7 +2,7 @@
 
 from grpo_replay.reporting import age_table
 from grpo_replay.reporting.formats import Row, Table
-from grpo_replay.reporting.labels import axis_name
+from grpo_replay.reporting.labels import axis_name, method_name
 from grpo_replay.reporting.main_table import (
     HIDDEN,
     INTERVAL_NOTE,
@@ -33,7 +33,12 @@ def table01(source: Source) -> Table:
     points = (NO_REPLAY, UNIFORM_POOL, SIGMA_POOL, METHOD)
     by_scale = [[source.at(scale, point) for point in points] for scale in source.scales]
     settings = [setting for found in by_scale for setting in found]
-    rows = [r for found in by_scale for r in scale_rows(source.study, source.scores, found)]
+    rows = []
+    for found in by_scale:
+        made = scale_rows(source.study, source.scores, found)
+        for point, row in zip(points, made, strict=True):
+            names = {"method": method_name(point.name), "method_key": point.name}
+            rows.append(Row(row.labels | names, row.numbers))
     return Table(
         title=f"Table 1: main results ({source.study.title})",
         stub={"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"},

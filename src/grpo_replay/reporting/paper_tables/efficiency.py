@@ -1,7 +1,7 @@
 """Tables 5 and 10 of the paper, and the numbers of Table 13: accuracy against length, the AES."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from grpo_replay import statistics
 from grpo_replay.metrics import accuracy_efficiency_score
 from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.labels import method_name
-from grpo_replay.reporting.main_table import INTERVAL_NOTE, seed_notes, setting_notes
+from grpo_replay.reporting.main_table import INTERVAL_NOTE, problems_text, setting_notes
 from grpo_replay.reporting.paper_tables.points import (
     BASE_MODEL,
     METHOD,
@@ -51,6 +51,9 @@ class Efficiency:
     aes: float
 
 
+FIELDS = tuple(field.name for field in fields(Efficiency))
+
+
 def efficiency(
     accuracy: float, length: float, reference_accuracy: float, reference_length: float
 ) -> Efficiency:
@@ -87,7 +90,7 @@ def table05(source: Source) -> Table:
         pairs = {
             scale: (source.at(scale, point), source.at(scale, reference)) for scale in source.scales
         }
-        numbers = {scale: relative(source, *pair)["aes"] for scale, pair in pairs.items()}
+        numbers = {scale: relative(source, *pair, ("aes",))["aes"] for scale, pair in pairs.items()}
         labels = {"reference": method_name(reference.name), "method": method_name(point.name)}
         keys = {"reference_key": reference.name, "method_key": point.name}
         rows.append(Row({"study": source.study.study} | labels | keys, numbers))
@@ -95,13 +98,16 @@ def table05(source: Source) -> Table:
     return Table(
         title=f"Table 5: accuracy-efficiency score ({source.study.title})",
         stub={"reference": "Reference", "method": "Method"},
-        columns=[Column(scale, "AES", scale, decimals=3) for scale in source.scales],
+        columns=[
+            Column(scale, "AES", scale, problems_text(source.study), decimals=3)
+            for scale in source.scales
+        ],
         rows=rows,
         notes=[
             AES_NOTE,
             RATIO_NOTE,
             *setting_notes([s for s in settings if s.cells]),
-            *seed_notes(source.scores, settings),
+            *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study", "reference_key", "method_key"),
@@ -121,23 +127,24 @@ def table10(source: Source) -> Table:
     return Table(
         title=f"Table 10: the references of the AES ({source.study.title})",
         stub={"reference": "Reference", "scale": "Scale"},
-        columns=measure_columns(),
+        columns=measure_columns(problems_text(source.study)),
         rows=rows,
         notes=[
             INTERVAL_NOTE,
-            "Unweighted means over the benchmarks; the length is that of all answers.",
-            *seed_notes(source.scores, settings),
+            "Unweighted means over the benchmarks. The length, in tokens with such an interval, is "
+            "that of all answers.",
+            *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study", "reference_key"),
     )
 
 
-def measure_columns() -> list[Column]:
-    """Mean accuracy and length over the benchmarks."""
+def measure_columns(n: str) -> list[Column]:
+    """Mean accuracy and length over the benchmarks, on the problems that `n` tells."""
     return [
-        Column("accuracy_percent", "", "Accuracy (%)", decimals=2),
-        Column("length_tokens", "", "Length (tokens)", decimals=0),
+        Column("accuracy_percent", "", "Accuracy (%)", n, decimals=2),
+        Column("length_tokens", "", "Length (tokens)", n, decimals=0),
     ]
 
 
@@ -149,15 +156,16 @@ def means(source: Source, setting: Setting) -> dict[str, Number | None]:
     }
 
 
-def relative(source: Source, setting: Setting, reference: Setting) -> dict[str, Number | None]:
-    """Each field of `Efficiency` of a setting against a reference; None where one is missing."""
-    fields = list(Efficiency.__dataclass_fields__)
+def relative(
+    source: Source, setting: Setting, reference: Setting, names: tuple[str, ...] = FIELDS
+) -> dict[str, Number | None]:
+    """Fields of `Efficiency` of a setting against a reference; None where one is missing."""
     if not finished_cells(source.scores, setting) or not finished_cells(source.scores, reference):
-        return dict.fromkeys(fields)
+        return dict.fromkeys(names)
     values_PV, strata_P = _paired_values(source, setting, reference)
     return {
         field: _relative_number(source, setting, reference, values_PV, strata_P, field)
-        for field in fields
+        for field in names
     }
 
 

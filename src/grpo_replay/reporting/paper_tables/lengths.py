@@ -7,7 +7,7 @@ import pandas as pd
 
 from grpo_replay import grid, statistics
 from grpo_replay.reporting.formats import Column, Number, Row, Table
-from grpo_replay.reporting.main_table import seed_notes, setting_notes
+from grpo_replay.reporting.main_table import setting_notes
 from grpo_replay.reporting.paper_tables.points import METHOD, NO_REPLAY, Source
 from grpo_replay.reporting.summaries import (
     Setting,
@@ -70,7 +70,7 @@ def _notes(source: Source, settings: list[Setting]) -> list[str]:
     return [
         _POOLED_NOTE,
         *setting_notes([s for s in settings if s.cells]),
-        *seed_notes(source.scores, settings),
+        *source.seeds(settings),
         *source.missing(settings),
     ]
 

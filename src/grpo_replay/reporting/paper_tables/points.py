@@ -13,12 +13,11 @@ import pandas as pd
 from grpo_replay import grid
 from grpo_replay.config import Study
 from grpo_replay.reporting.labels import BASE, GRPO, OURS, method_name
+from grpo_replay.reporting.main_table import seed_notes
 from grpo_replay.reporting.summaries import (
-    DEFAULT_ALPHA,
-    DEFAULT_REPLAY_RATIO,
-    DEFAULT_TAU_MAX,
     Setting,
     all_settings,
+    finished_cells,
     missing_notes,
     used_scales,
 )
@@ -99,9 +98,16 @@ class Source:
         """
         found = [s for s in self.settings if s.scale == scale and point.holds(s.cells[0])]
         if found:
-            return min(found, key=_distance)
+            return min(found, key=lambda s: s.distance)
         axes = (point.tau_max, point.replay_ratio, point.alpha)
         return Setting(scale, point.name, *axes, cells=())
+
+    def seeds(self, settings: list[Setting]) -> list[str]:
+        """How many seeds stand behind a table that has no column for them."""
+        finished = {len(finished_cells(self.scores, s)) for s in settings if s.method != BASE}
+        several = [str(count) for count in sorted(finished) if count > 1]
+        note = f"Rows of several seeds: n = {' or '.join(several)} seeds, as far as finished."
+        return [*seed_notes(self.scores, settings), *([note] if several else [])]
 
     def missing(self, settings: list[Setting]) -> list[str]:
         """Notes on the rows without numbers: cells to run, and points that the grid lacks."""
@@ -113,18 +119,8 @@ class Source:
             by_text.setdefault(_described(setting), []).append(setting.scale)
         if not by_text:
             return []
-        texts = "; ".join(f"{text} ({', '.join(scales)})" for text, scales in by_text.items())
+        texts = "; ".join(f"{text} at {', '.join(scales)}" for text, scales in by_text.items())
         return [f"The grid of the study {self.study.study} has no cell of: {texts}."]
-
-
-def _distance(setting: Setting) -> int:
-    """How many axes that the setting uses differ from the paper's defaults."""
-    uniform = setting.cells[0].priority == "uniform"
-    return (
-        (setting.tau_max not in (None, DEFAULT_TAU_MAX))
-        + (setting.replay_ratio not in (None, DEFAULT_REPLAY_RATIO))
-        + (setting.alpha not in (None, DEFAULT_ALPHA) and not uniform)
-    )
 
 
 def _described(setting: Setting) -> str:

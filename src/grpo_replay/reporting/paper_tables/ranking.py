@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from grpo_replay.reporting import published
 from grpo_replay.reporting.formats import Column, Row, Table
-from grpo_replay.reporting.main_table import seed_notes
+from grpo_replay.reporting.main_table import problems_text
 from grpo_replay.reporting.paper_tables.accuracy import axis_labels
 from grpo_replay.reporting.paper_tables.efficiency import (
     AES_NOTE,
@@ -28,6 +28,7 @@ def table13(source: Source) -> Table:
         labels = [_labels(source, scale, point) for point in points]
         rows += ranked([Row(*pair) for pair in zip(labels, numbers, strict=True)])
         settings += [grpo, *found]
+    n = problems_text(source.study)
     return Table(
         title=f"Table 13: anchored cells ranked by AES ({source.study.title})",
         stub={
@@ -40,10 +41,10 @@ def table13(source: Source) -> Table:
             "replay_ratio": "r",
         },
         columns=[
-            *measure_columns(),
-            Column("delta_length_percent", "", "ΔL (%)"),
-            Column("delta_accuracy_percent", "", "ΔAcc (%)"),
-            Column("aes", "", "AES", decimals=3),
+            *measure_columns(n),
+            Column("delta_length_percent", "", "ΔL (%)", n),
+            Column("delta_accuracy_percent", "", "ΔAcc (%)", n),
+            Column("aes", "", "AES", n, decimals=3),
         ],
         rows=rows,
         notes=[
@@ -51,7 +52,7 @@ def table13(source: Source) -> Table:
             "Against GRPO of the same scale: ΔL > 0 is shorter, ΔAcc > 0 more accurate.",
             RATIO_NOTE,
             "The order of ranks whose intervals overlap is no finding.",
-            *seed_notes(source.scores, settings),
+            *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study", "priority_key"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from grpo_replay.metrics import GAIN_WEIGHT, LOSS_WEIGHT
 from grpo_replay.reporting import published
-from grpo_replay.reporting.formats import Column, Number, Row, Table
+from grpo_replay.reporting.formats import Row, Table
 from grpo_replay.reporting.paper_tables.efficiency import efficiency, ranks
 from grpo_replay.reporting.paper_tables.points import Point
 from grpo_replay.reporting.paper_tables.shared_cells import printed_cells
@@ -28,11 +28,11 @@ IMPOSSIBLE = "no such mean exists"
 class Check:
     """One printed number: where it stands, what the published inputs give, and the verdict."""
 
-    table: str
+    table: str  # "table05"
     line: str
     quantity: str
     printed: str
-    recomputed: float | None
+    recomputed: float | int | None
     verdict: str
     remark: str = ""
 
@@ -62,23 +62,25 @@ def check_table() -> Table:
             "line": "Line",
             "quantity": "Quantity",
             "printed": "Printed",
+            "recomputed": "Recomputed",
             "verdict": "Verdict",
             "remark": "Remark",
         },
-        columns=[Column("recomputed", "", "Recomputed", decimals=3)],
-        rows=[
-            Row(
-                {**vars(check), "recomputed": None},
-                {"recomputed": None if check.recomputed is None else Number(check.recomputed)},
-            )
-            for check in found
-        ],
+        columns=[],
+        rows=[Row(vars(check) | {"recomputed": _recomputed_text(check)}, {}) for check in found],
         notes=[
             "; ".join(f"{verdict}: {number}" for verdict, number in count.items()) + ".",
             "Comes back: some values that round to the printed inputs give a result that rounds to "
             "the printed one. The paper's numbers have n=1 training seed and no interval.",
         ],
     )
+
+
+def _recomputed_text(check: Check) -> str | int | None:
+    """One digit more than is printed, none of a rank."""
+    if check.recomputed is None or isinstance(check.recomputed, int):
+        return check.recomputed
+    return f"{check.recomputed:.{published.decimals(check.printed) + 1}f}"
 
 
 # --- rounding -------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pandas as pd
 
 from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.labels import method_name
-from grpo_replay.reporting.main_table import seed_notes, setting_notes
+from grpo_replay.reporting.main_table import setting_notes
 from grpo_replay.reporting.paper_tables.points import METHOD, NO_REPLAY, Source
 from grpo_replay.reporting.summaries import Setting
 from grpo_replay.reporting.training_metrics import LENGTH
@@ -47,7 +47,7 @@ def table08(source: Source) -> Table:
         rows=[_batch_row(source, setting) for setting in settings],
         notes=[
             f"Mean over all {source.study.training.steps} steps. {STEPS_NOTE}",
-            *seed_notes(source.scores, settings),
+            *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study",),
@@ -92,7 +92,7 @@ def table12(source: Source) -> Table:
             f"Mean over the rollouts of step {source.study.training.steps}, the last one; n=1: one "
             "training run, whose rollouts of one step share a policy. Several seeds: Student's t.",
             *setting_notes([s for s in settings if s.cells]),
-            *seed_notes(source.scores, settings),
+            *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study", "method_key"),
