@@ -177,6 +177,23 @@ def random_results(study: Study, results: Path, left_out: tuple[str, ...] = ()) 
     collect_scores(study, results, results / "scores.parquet")
 
 
+def write_replay(folder: Path, rows: list[tuple[int, int, str]]) -> None:
+    """Write the rows trained on, each (step, age, rollout id), as a cell's `replay.parquet`."""
+    frame = pd.DataFrame(rows, columns=["step", "age", "rollout_id"])
+    path = folder / "train" / "replay.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.assign(replayed=frame["age"] > 0).to_parquet(path)
+
+
+def _random_replay(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[tuple]:
+    rows = [(step, 0, f"{step}-0-{i}") for step in range(1, steps + 1) for i in range(4)]
+    if cell.tau_max is not None:
+        for step in range(3, steps + 1):
+            ages = rng.integers(1, min(cell.tau_max, step - 1) + 1, size=2)
+            rows += [(step, int(age), f"{step - age}-0-{i}") for i, age in enumerate(ages)]
+    return rows
+
+
 def paper_study(**changes) -> Study:
     """The small study with the paper's scales and every cell of its tables, ablated at 1.7B."""
     content = small_study().model_dump(mode="json")
@@ -211,23 +228,6 @@ def paper_study(**changes) -> Study:
     return Study.model_validate(content | changes)
 
 
-def write_replay(folder: Path, rows: list[tuple[int, int, str]]) -> None:
-    """Write the rows trained on, each (step, age, rollout id), as a cell's `replay.parquet`."""
-    frame = pd.DataFrame(rows, columns=["step", "age", "rollout_id"])
-    path = folder / "train" / "replay.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    frame.assign(replayed=frame["age"] > 0).to_parquet(path)
-
-
-def _random_replay(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[tuple]:
-    rows = [(step, 0, f"{step}-0-{i}") for step in range(1, steps + 1) for i in range(4)]
-    if cell.tau_max is not None:
-        for step in range(3, steps + 1):
-            ages = rng.integers(1, min(cell.tau_max, step - 1) + 1, size=2)
-            rows += [(step, int(age), f"{step - age}-0-{i}") for i, age in enumerate(ages)]
-    return rows
-
-
 def _random_metrics(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[dict]:
     records = []
     for step in range(1, steps + 1):
@@ -250,9 +250,9 @@ def _random_metrics(rng: np.random.Generator, cell: grid.Cell, steps: int) -> li
                 "completions/mean_length_incorrect": 44.0 if step % 3 else None,
                 "completions/truncated_share": 0.1,
                 "groups/count": 2,
+                "survivors/rollouts": int(rng.integers(1, 3) * 4),
                 "groups/all_correct_percent": 0.0,
                 "groups/all_wrong_percent": 50.0,
-                "survivors/rollouts": int(rng.integers(1, 3) * 4),
                 "replay/age_histogram": {str(age): 4 if age == 0 else 1 for age in ages},
                 "buffer/size": 4 * min(step, cell.tau_max or 0),
                 "buffer/evicted_age": 4 * (step > (cell.tau_max or 0)),

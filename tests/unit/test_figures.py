@@ -15,6 +15,7 @@ from reporting_inputs import random_results, small_study, write_cell, write_metr
 from grpo_replay import grid
 from grpo_replay.reporting import (
     accuracy_figures,
+    canvas,
     curves,
     diagnostic_figures,
     labels,
@@ -169,9 +170,13 @@ def test_axes_are_labelled(drawings, name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_nothing_reaches_over_the_edge(drawings, name):
     figure = drawings[name][0, 0].figure
-    whole, page = figure.get_tightbbox(), figure.bbox_inches
-    assert whole.x0 >= -0.01 and whole.y0 >= -0.01
-    assert whole.x1 <= page.width + 0.01 and whole.y1 <= page.height + 0.01
+    for dpi in (72, canvas.DPI):  # of SVG and PDF, and of PNG: ticks and so labels may differ
+        figure.dpi = dpi
+        for _ in range(2):  # as often as when a file is written: ticks follow the panel's size
+            figure.draw_without_rendering()
+        whole, page = figure.get_tightbbox(), figure.bbox_inches
+        assert whole.x0 >= -0.01 and whole.y0 >= -0.01
+        assert whole.x1 <= page.width + 0.01 and whole.y1 <= page.height + 0.01
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -306,6 +311,18 @@ def test_accuracy_against_length_has_contours_through_grpo(small):
 def test_points_name_what_differs_from_the_defaults(drawings):
     found = [label for label in texts(drawings["accuracy_length"][0, 1]) if "tau" in label]
     assert len(found) == 3 and not any("10" in label for label in found)
+
+
+def test_a_uniform_priority_has_no_alpha_to_differ_in():
+    block = {"scales": ["s"], "tau_max": [30], "replay_ratio": [1.0], "alpha": [0.5], "seeds": [1]}
+    study = small_study(grid=[{"methods": ["grpo", "uniform-pool", "ours"], **block}])
+    found = {s.method: problem_figures._difference(s) for s in all_settings(study)}
+    assert found == {
+        "base": "",
+        "grpo": "",
+        "uniform-pool": "τ_max 30, r 1",
+        "ours": "τ_max 30, r 1",
+    }
 
 
 def test_gain_is_the_paired_difference(small):

@@ -1,4 +1,4 @@
-# Tables and figures, one rule each (the paper's thirteen in one job), and their copies in MLflow.
+# Tables and figures, most of them in one job each, and their copies in MLflow.
 rule main_table:
     input:
         scores=rules.collect_scores.output.scores,

@@ -1,4 +1,4 @@
-"""Make tables: the function of grpo_replay.reporting.tables that bears the rule's name."""
+"""Make a table, or all of the paper's: the function of reporting.tables of the rule's name."""
 
 from pathlib import Path
 

@@ -63,13 +63,12 @@ def panels(
         FigureCanvasAgg(figure)
         figure.suptitle(_wrapped(title, size[0]), fontsize=11)
         yield figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
-        # Ticks follow from the size of their panel, and its size from their labels: laid out here
-        # and by the first file, then kept, because it is what takes the time.
+        # Ticks follow from the size of their panel, and its size from their labels: laid out once
+        # here, and again with each file.
         figure.draw_without_rendering()
         for suffix, metadata in _METADATA.items():
             with whole_file(stem.with_name(stem.name + suffix)) as temporary:
                 figure.savefig(temporary, dpi=DPI, metadata=metadata)
-            figure.set_layout_engine("none")
 
 
 def _wrapped(title: str, inches: float) -> str:

@@ -180,15 +180,15 @@ def _name_points(panel: Axes, points: dict[Setting, tuple[float, float]]) -> Non
 
 
 def _difference(setting: Setting) -> str:
-    """The axes in which a setting differs from the paper's defaults, in words."""
-    if setting.is_default:
-        return ""
-    axes = (
+    """The axes that the method uses and that differ from the paper's defaults, in words."""
+    axes = [
         ("τ_max", setting.tau_max, DEFAULT_TAU_MAX),
         ("r", setting.replay_ratio, DEFAULT_REPLAY_RATIO),
         ("α", setting.alpha, DEFAULT_ALPHA),
-    )
-    return ", ".join(f"{name} {value:g}" for name, value, usual in axes if value != usual)
+    ]
+    used = axes[:2] if setting.cells[0].priority == "uniform" else axes
+    changed = [(name, value) for name, value, usual in used if value not in (None, usual)]
+    return ", ".join(f"{name} {value:g}" for name, value in changed)
 
 
 def _contours(panel: Axes, accuracy: float, length: float) -> None:

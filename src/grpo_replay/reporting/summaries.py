@@ -39,14 +39,19 @@ class Setting:
     cells: tuple[grid.Cell, ...]
 
     @property
-    def is_default(self) -> bool:
-        """Whether every axis that the method uses has the paper's default."""
+    def distance(self) -> int:
+        """How many axes that the method uses differ from the paper's defaults."""
         weighted = self.cells[0].priority != "uniform"
         return (
-            self.tau_max in (None, DEFAULT_TAU_MAX)
-            and self.replay_ratio in (None, DEFAULT_REPLAY_RATIO)
-            and (self.alpha in (None, DEFAULT_ALPHA) or not weighted)
+            (self.tau_max not in (None, DEFAULT_TAU_MAX))
+            + (self.replay_ratio not in (None, DEFAULT_REPLAY_RATIO))
+            + (weighted and self.alpha not in (None, DEFAULT_ALPHA))
         )
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every axis that the method uses has the paper's default."""
+        return self.distance == 0
 
     @property
     def text(self) -> str:
@@ -114,7 +119,14 @@ def benchmark_number(
     scores: pd.DataFrame, setting: Setting, benchmark: str, metric: Metric
 ) -> Number | None:
     """A setting's score on one benchmark, in percent: mean over problems and finished seeds."""
-    return mean_number(scores[scores["benchmark"] == benchmark], setting, metric)
+    rows = scores[scores["benchmark"] == benchmark]
+    cells = finished_cells(rows, setting)
+    if len(cells) != 1:
+        return mean_number(rows, setting, metric)
+    # One seed: scoring the cell has made this interval.
+    row = rows[rows["cell"] == cells[0].cell].iloc[0]
+    interval = statistics.Interval(row[f"{metric}_low"], row[f"{metric}_high"], "bca")
+    return Number(row[metric], *ends(interval), n=int(row["n_problems"]), remark="n=1")
 
 
 def mean_number(scores: pd.DataFrame, setting: Setting, metric: Metric) -> Number | None:

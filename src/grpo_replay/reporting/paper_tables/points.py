@@ -15,9 +15,6 @@ from grpo_replay.config import Study
 from grpo_replay.reporting.labels import BASE, GRPO, OURS, method_name
 from grpo_replay.reporting.main_table import seed_notes
 from grpo_replay.reporting.summaries import (
-    DEFAULT_ALPHA,
-    DEFAULT_REPLAY_RATIO,
-    DEFAULT_TAU_MAX,
     Setting,
     all_settings,
     finished_cells,
@@ -101,7 +98,7 @@ class Source:
         """
         found = [s for s in self.settings if s.scale == scale and point.holds(s.cells[0])]
         if found:
-            return min(found, key=_distance)
+            return min(found, key=lambda s: s.distance)
         axes = (point.tau_max, point.replay_ratio, point.alpha)
         return Setting(scale, point.name, *axes, cells=())
 
@@ -124,16 +121,6 @@ class Source:
             return []
         texts = "; ".join(f"{text} at {', '.join(scales)}" for text, scales in by_text.items())
         return [f"The grid of the study {self.study.study} has no cell of: {texts}."]
-
-
-def _distance(setting: Setting) -> int:
-    """How many axes that the setting uses differ from the paper's defaults."""
-    uniform = setting.cells[0].priority == "uniform"
-    return (
-        (setting.tau_max not in (None, DEFAULT_TAU_MAX))
-        + (setting.replay_ratio not in (None, DEFAULT_REPLAY_RATIO))
-        + (setting.alpha not in (None, DEFAULT_ALPHA) and not uniform)
-    )
 
 
 def _described(setting: Setting) -> str:
