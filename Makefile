@@ -42,7 +42,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	touch $(INSTALLED)
 
 ui: $(INSTALLED)
-	$(BIN)/mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///$(CURDIR)/results/mlflow.db
+	$(BIN)/python -m grpo_replay.tracking.ui
 
 # Lists what checkpoints of unfinished or edited cells occupy, then removes them.
 clean:

@@ -24,12 +24,13 @@ LAYERS = [
     {"grid", "clock_arithmetic", "study_file", "settings"},
     {"math_answers", "replay"},
     {"problems"},
-    {"preflight", "plan", "tracking"},
+    {"preflight", "plan"},
     {"training", "evaluation", "reporting"},
+    {"tracking"},
 ]
 SIDES = {"training", "evaluation", "reporting"}
 DOORS = {
-    "mlflow": {"tracking.py"},
+    "mlflow": {"tracking"},
     "trl": {"training"},
     "math_verify": {"math_answers"},
     "vllm": {"evaluation/engines.py"},
