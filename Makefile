@@ -8,13 +8,17 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: run test lint format bench install ui clean
+.PHONY: run test test-ui lint format bench install ui clean
 
 run: $(INSTALLED)
 	$(BIN)/snakemake --cores $(CORES)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
+
+# MLflow's pages in Chromium, and its server on PostgreSQL; what is not installed is skipped.
+test-ui: $(INSTALLED)
+	$(BIN)/python -m pytest -m ui -rs
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -31,6 +35,7 @@ format: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_buffer.py
 	$(BIN)/python benchmarks/bench_trainer.py
+	$(BIN)/python benchmarks/bench_tracking.py
 
 install: $(INSTALLED)
 
