@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -187,6 +188,10 @@ def test_a_server_that_never_answers_costs_little(
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         monkeypatch.setattr(live, "FLUSH_SECONDS", 10.0)
         assert seconds_of(results, make_records(4)) < MOST_SECONDS
+        for thread in threading.enumerate():
+            if thread.name == "mlflow":
+                thread.join(timeout=10)  # it gives up by itself
+                assert not thread.is_alive()
 
 
 @pytest.fixture

@@ -105,10 +105,12 @@ class LiveRun:
     def _flush(self, status: str | None) -> None:
         if self._training_id is None and status in (None, "FINISHED"):
             return  # nothing has happened yet
+        machine = [self._machine.point()]
         if self._run_id is None:
             self._open()
+            machine = []  # `_open` sends what the results have of it, and that is all
         new = missing(self._pending, self._logged)
-        self._store.log(self._run_id, [*new, self._machine.point()])
+        self._store.log(self._run_id, [*new, *machine])
         self._logged |= {point.step for point in new}
         self._pending = []
         if status:

@@ -5,7 +5,6 @@ Every call may raise whatever a store may raise; `quietly` turns that into a war
 
 import os
 import re
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -171,7 +170,7 @@ def quietly(action: Callable[[], Any]) -> bool:
 def warn(error: BaseException | str) -> None:
     """Say that the store misses something, why, and how it is brought up to date."""
     name = "" if isinstance(error, str) else f"{type(error).__name__}: "
-    reason = str(error).partition("\n")[0][:200]
+    reason = str(error).partition("\n")[0][:300]
     uri = re.sub("//[^/@]*@", "//", os.environ[TRACKING_VARIABLE])  # without a password
     warnings.warn(
         f"MLflow at {uri} misses some of this ({name}{reason}); no result is lost. "
@@ -179,4 +178,3 @@ def warn(error: BaseException | str) -> None:
         GrpoReplayWarning,
         stacklevel=3,
     )
-    print(f"MLflow: {name}{error}", file=sys.stderr, flush=True)
