@@ -95,7 +95,7 @@ def test_parents_and_tables(finished: Workflow, shown: Shown) -> None:
     assert parent.data.metrics["eval/avg"] == child.data.metrics["eval/avg"]
     assert parent.data.metrics["seeds"] == 1
     assert "eval/avg_sd" not in parent.data.metrics  # no spread from one seed
-    assert "tau1-r0.5-a0.5/eval/avg" in parent.data.metrics
+    assert "settings/tau1-r0.5-a0.5 avg" in parent.data.metrics
     assert shown.artifacts(parent) == {"reward_over_seeds.png"}
     (results,) = [run for run in shown.runs if run.data.tags["stage"] == "results"]
     assert shown.artifacts(results) == {"tables", "figures"}

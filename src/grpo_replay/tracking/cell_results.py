@@ -16,7 +16,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from grpo_replay import provenance
-from grpo_replay.files import digest, file_digest, write_json
+from grpo_replay.files import digest, file_digest, folder_digest, write_json
 from grpo_replay.grid import Cell, config_hash
 from grpo_replay.tracking.series import Point, training_points
 
@@ -83,15 +83,23 @@ class CellResults:
     @cached_property
     def scores(self) -> dict | None:
         """The scores, if they are those of the present training and settings."""
-        path, metrics = self.folder / "scores.json", self.folder / "train" / "metrics.jsonl"
-        if self.resolved is None or not path.is_file():
+        scores = _read(self.folder / "scores.json")
+        if scores is None or self.resolved is None:
             return None
-        if self.cell.trained and not (
-            self.trained and metrics.stat().st_mtime <= path.stat().st_mtime
-        ):
+        if scores["config_hash"] != config_hash(self.resolved):
             return None
-        scores = _read(path)
-        return scores if scores["config_hash"] == config_hash(self.resolved) else None
+        return scores if not self.cell.trained or self._answers_are_new() else None
+
+    def _answers_are_new(self) -> bool:
+        """Whether the answers are those of the model that is there."""
+        manifest = self.folder / "samples" / "manifest.json"
+        metrics = self.folder / "train" / "metrics.jsonl"
+        if not self.trained or not manifest.is_file():
+            return False
+        if manifest.stat().st_mtime >= metrics.stat().st_mtime:
+            return True
+        # Copied results may have lost their times.
+        return _read(manifest)["model_sha256"] == folder_digest(self.folder / "model")
 
     def points(self) -> list[Point]:
         """The training steps with their times, from the file's."""

@@ -20,6 +20,7 @@ from grpo_replay.tracking.runs import COMPLETE
 from grpo_replay.tracking.series import evaluation_metrics
 from grpo_replay.tracking.store import NOTE, Store
 
+_SHORT = ("avg", "pass")  # what a parent carries of settings other than its main one
 TABLES = {"main": "Table 1", "age": "Table 2"}
 
 
@@ -64,8 +65,13 @@ def _sync_parent(
     run = store.client.get_run(run_id)
     metrics: dict[str, float] = {}
     for setting, cells in finished.items():
-        prefix = "" if setting == default else f"{_axes(setting)}/"
-        metrics |= {f"{prefix}{name}": value for name, value in over_seeds(cells).items()}
+        values = over_seeds(cells)
+        if setting == default:
+            metrics |= values
+        else:
+            metrics |= {
+                f"settings/{_axes(setting)} {n}": values[f"eval/{n}"] for n in _SHORT if cells
+            }
     tables = sorted(
         {t for s in finished for c in s.cells for t in tables_of(study).get(c.cell, [])}
     )
