@@ -56,8 +56,8 @@ def completions(results: CellResults) -> pd.DataFrame:
         )
         tables.append(table[table.sample_id < SAMPLES].assign(benchmark=name))
     names = {"text": "completion", "training_reward": "reward"}
-    columns = ["benchmark", "problem_id", "sample_id", "prompt", "answer", "completion"]
-    columns += ["correct", "correct_paper", "reward", "n_tokens"]
+    columns = ["benchmark", "prompt", "answer", "completion", "correct", "correct_paper"]
+    columns += ["reward", "n_tokens", "problem_id", "sample_id"]
     return pd.concat(tables, ignore_index=True).rename(columns=names)[columns]
 
 

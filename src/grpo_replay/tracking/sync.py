@@ -23,6 +23,7 @@ from grpo_replay.tracking.series import (
 )
 from grpo_replay.tracking.store import SYNC, Store, quietly
 from grpo_replay.tracking.summaries import sync_results, sync_summaries, tables_of
+from grpo_replay.tracking.views import sync_views
 
 
 def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
@@ -42,6 +43,7 @@ def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
                     store.set_tags(run, {"tables": ", ".join(names)})
         sync_summaries(store, study, results)
         sync_results(store, study, results)
+        sync_views(store)
 
     return quietly(sync)
 
