@@ -31,6 +31,12 @@ VIEWS = {
         **_ALL,
         "searchFilter": f"{_SCORED} and tags.tables LIKE 'main%' and tags.method != 'base'",
         "chartsSearchFilter": "reward/mean",
+        # One step samples few prompts: without smoothing the lines hide each other.
+        "globalLineChartConfig": {
+            "xAxisKey": "step",
+            "lineSmoothness": 80,
+            "selectedXAxisMetricKey": "",
+        },
     },
 }
 
