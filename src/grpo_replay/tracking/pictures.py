@@ -7,7 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-REWARD = "reward/mean"
+from grpo_replay.reporting.training_metrics import REWARD, rolling_mean
 
 
 def age_histogram(records: list[dict]) -> Figure | None:
@@ -37,6 +37,8 @@ def age_histogram(records: list[dict]) -> Figure | None:
 def reward_over_seeds(title: str, settings: dict[str, list[list[dict]]]) -> Figure | None:
     """Mean training reward over seeds by step, with the range of the seeds; one line a setting.
 
+    Each seed is smoothed like the lines of the paper's figures.
+
     `settings` holds the records of each seed by the setting's name.
     """
     settings = {name: seeds for name, seeds in settings.items() if any(seeds)}
@@ -44,15 +46,16 @@ def reward_over_seeds(title: str, settings: dict[str, list[list[dict]]]) -> Figu
         return None
     figure, axes = _figure(title)
     for name, seeds in settings.items():
-        rewards = pd.concat(
-            [pd.Series({r["step"]: r[REWARD] for r in seed}) for seed in seeds], axis=1
-        )
+        columns = [rolling_mean(pd.Series({r["step"]: r[REWARD] for r in seed})) for seed in seeds]
+        rewards = pd.concat(columns, axis=1)
         line = axes.plot(rewards.index, rewards.mean(axis=1), label=f"{name} (n={len(seeds)})")[0]
         if len(seeds) > 1:
             low, high = rewards.min(axis=1), rewards.max(axis=1)
             axes.fill_between(rewards.index, low, high, color=line.get_color(), alpha=0.2, lw=0)
-    axes.set(xlabel="step", ylabel="training reward")
-    axes.legend(frameon=False, title="mean over seeds; shaded: range")
+    axes.set(xlabel="step", ylabel="training reward (mean of 5 steps)")
+    figure.legend(
+        loc="outside lower center", ncols=2, frameon=False, title="mean over seeds; shaded: range"
+    )
     return figure
 
 
