@@ -14,6 +14,7 @@ from mlflow.entities import Run
 from repository_copy import Workflow
 
 from grpo_replay.study_file import load_study
+from grpo_replay.tracking.store import Store
 from grpo_replay.tracking.sync import sync_study
 
 OURS = "s/ours-tau10-r0.5-a0.5-seed42"
@@ -156,6 +157,32 @@ def test_a_deleted_store_is_rebuilt(finished: Workflow, shown: Shown) -> None:
         shutil.rmtree(folder / "mlflow-artifacts", ignore_errors=True)
         (folder / "aside.db").rename(folder / "mlflow.db")
         (folder / "aside").rename(folder / "mlflow-artifacts")
+
+
+def test_a_cell_that_is_scored_anew_supersedes_its_run(
+    finished: Workflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a copy of the results, which a store of its own shows; models are copied when asked."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    study, results = load_study(finished.study), tmp_path / "tiny"
+    shutil.copytree(finished.results, results)
+    assert sync_study(study, results)
+    path = results / "cells" / OURS / "scores.json"
+    scores = json.loads(path.read_text())
+    scores["benchmarks"]["clock3"]["avg_at_k"] = 12.5
+    path.write_text(json.dumps(scores))
+    assert sync_study(study, results, copy_models=True)
+    store = Store("tiny", results)
+    new, old = store.runs(cell=OURS)
+    assert old.data.tags["superseded_by"] == new.info.run_id
+    assert new.data.tags["supersedes"] == old.info.run_id
+    assert new.data.metrics["eval/clock3/avg_at_4"] == 12.5
+    history = store.client.get_metric_history(new.info.run_id, "reward/mean")
+    assert [point.step for point in history] == [1, 2, 3, 4]
+    copies = {a.path for a in store.client.list_artifacts(new.info.run_id, "model")}
+    assert "model/model.safetensors" in copies
+    (parent,) = store.runs(stage="summary", scale="s", method="ours")
+    assert parent.data.metrics["eval/avg"] == new.data.metrics["eval/avg"]
 
 
 def test_a_store_out_of_reach_is_made_up_for_by_the_next_run(finished: Workflow) -> None:

@@ -16,7 +16,7 @@ SAMPLED_PROBLEMS, SAMPLES = 10, 2  # of a benchmark in the table of completions
 LOGGED_TABLES = "mlflow.loggedArtifacts"  # MLflow's own tag: adding to a table again doubles it
 
 
-def log_artifacts(store: Store, run: Run, results: CellResults, copy_model: bool) -> None:
+def log_artifacts(store: Store, run: Run, results: CellResults) -> None:
     """Everything of a scored cell that has no number; what is there already is written again."""
     client, run_id = store.client, run.info.run_id
     config = yaml.safe_dump(results.resolved, sort_keys=False, allow_unicode=True)
@@ -31,8 +31,14 @@ def log_artifacts(store: Store, run: Run, results: CellResults, copy_model: bool
     _log_table(store, run, outcomes(results), "outcomes.json")
     if figure := pictures.age_histogram(results.records):
         client.log_figure(run_id, figure, "age_histogram.png")
-    if copy_model and (model := Path(run.data.tags["model_path"])).is_dir():
-        client.log_artifacts(run_id, str(model), "model")
+
+
+def copy_model(store: Store, run: Run) -> None:
+    """Keep a copy of the run's model, where there is none yet."""
+    there = {artifact.path for artifact in store.client.list_artifacts(run.info.run_id)}
+    model = Path(run.data.tags["model_path"])
+    if "model" not in there and model.is_dir():
+        store.client.log_artifacts(run.info.run_id, str(model), "model")
 
 
 def _log_table(store: Store, run: Run, table: pd.DataFrame, name: str) -> None:

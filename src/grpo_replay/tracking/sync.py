@@ -11,7 +11,7 @@ from mlflow.entities import Run
 from grpo_replay.config import Study
 from grpo_replay.errors import GrpoReplayError
 from grpo_replay.grid import config_hash
-from grpo_replay.tracking.artifacts import log_artifacts, log_inputs
+from grpo_replay.tracking.artifacts import copy_model, log_artifacts, log_inputs
 from grpo_replay.tracking.cell_results import CellResults, all_cells
 from grpo_replay.tracking.runs import COMPLETE, end_dead_runs, run_of_results
 from grpo_replay.tracking.series import (
@@ -38,7 +38,9 @@ def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
         tables = tables_of(study)
         for cell in all_cells(results):
             if not cell.is_alive:
-                run = _sync_cell(store, cell, copy_models)
+                run = _sync_cell(store, cell)
+                if copy_models:
+                    copy_model(store, run)
                 if names := tables.get(cell.name):
                     store.set_tags(run, {"tables": ", ".join(names)})
         sync_summaries(store, study, results)
@@ -69,7 +71,7 @@ def require(synced: bool) -> None:
         )
 
 
-def _sync_cell(store: Store, results: CellResults, copy_model: bool = False) -> Run:
+def _sync_cell(store: Store, results: CellResults) -> Run:
     sha256 = results.digest() if results.scores else None
     run = run_of_results(store, results, sha256)
     if sha256 and run.data.tags.get(COMPLETE) == sha256:
@@ -79,7 +81,7 @@ def _sync_cell(store: Store, results: CellResults, copy_model: bool = False) -> 
     origin = {n: results.origin[n] for n in ("commit", "hardware") if n in results.origin}
     store.set_tags(run, origin)
     if sha256:
-        _complete(store, results, run, copy_model)
+        _complete(store, results, run)
         tags = {"stage": "scored", "status": "complete", COMPLETE: sha256}
         store.set_tags(run, tags | {"config_hash": config_hash(results.resolved)})
         store.status(run, "FINISHED")
@@ -102,8 +104,8 @@ def _sync_steps(store: Store, results: CellResults, run: Run) -> None:
             store.log(run_id, missing(points, store.logged_steps(run_id, mark)))
 
 
-def _complete(store: Store, results: CellResults, run: Run, copy_model: bool) -> None:
+def _complete(store: Store, results: CellResults, run: Run) -> None:
     step = results.records[-1]["step"] if results.records else 0
     store.set_metrics(run, evaluation_metrics(results.scores), step)
     log_inputs(store, run, results)
-    log_artifacts(store, run, results, copy_model)
+    log_artifacts(store, run, results)
