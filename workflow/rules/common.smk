@@ -141,6 +141,14 @@ def check_hardware():
         raise WorkflowError(str(error)) from None
 
 
+def missed():
+    """How often the MLflow store was out of reach at the end of a run: once more, and the next run
+    brings it up to date.
+    """
+    count = Path(RESULTS, "tracking", "misses.txt")
+    return count.read_text() if count.is_file() else "0"
+
+
 def opening(cores):
     """What a run will make, and about how long that takes."""
     return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores)

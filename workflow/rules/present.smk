@@ -1,4 +1,4 @@
-# Tables and figures, most of them in one job each, and their copies in MLflow.
+# Tables and figures, most of them in one job each, and everything in MLflow.
 rule main_table:
     input:
         scores=rules.collect_scores.output.scores,
@@ -119,6 +119,22 @@ rule track_results:
     conda:
         "../../envs/report.yaml"
     params:
-        study=STUDY.study,
+        study=STUDY.model_dump(mode="json"),
+        copy_models=bool(config["copy_models"]),
+        missed=missed(),
     script:
         "../scripts/track_results.py"
+
+
+# A target to be named; without output, it always runs.
+rule sync_tracking:
+    log:
+        f"{LOGS}/sync_tracking.log",
+    conda:
+        "../../envs/report.yaml"
+    params:
+        study=STUDY.model_dump(mode="json"),
+        results=RESULTS,
+        copy_models=bool(config["copy_models"]),
+    script:
+        "../scripts/sync_tracking.py"
