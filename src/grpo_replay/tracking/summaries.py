@@ -6,14 +6,9 @@ from statistics import fmean, stdev
 from grpo_replay.config import Study
 from grpo_replay.files import digest, file_digest
 from grpo_replay.plan import is_finished
-from grpo_replay.reporting.labels import BASE, GRPO, OURS
-from grpo_replay.reporting.summaries import (
-    Setting,
-    age_settings,
-    all_settings,
-    default_settings,
-    used_scales,
-)
+from grpo_replay.reporting.labels import BASE
+from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.reporting.summaries import Setting, all_settings, default_settings
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.pictures import reward_over_seeds
 from grpo_replay.tracking.runs import COMPLETE
@@ -21,23 +16,6 @@ from grpo_replay.tracking.series import evaluation_metrics
 from grpo_replay.tracking.store import NOTE, Store
 
 _SHORT = ("avg", "pass")  # what a parent carries of settings other than its main one
-TABLES = {"main": "Table 1", "age": "Table 2"}
-
-
-def tables_of(study: Study) -> dict[str, list[str]]:
-    """The tables that use each cell, with the paper's number."""
-    shown = {"main": [], "age": []}
-    for scale in used_scales(study):
-        shown["main"] += default_settings(study, scale)
-    for scale, settings in age_settings(study, OURS).items():
-        shown["age"] += settings
-        shown["age"] += [s for s in default_settings(study, scale) if s.method == GRPO]
-    tables: dict[str, list[str]] = {}
-    for name, settings in shown.items():
-        for setting in settings:
-            for cell in setting.cells:
-                tables.setdefault(cell.cell, []).append(f"{name} ({TABLES[name]})")
-    return tables
 
 
 def sync_summaries(store: Store, study: Study, results: Path) -> None:
@@ -72,9 +50,7 @@ def _sync_parent(
             metrics |= {
                 f"settings/{_axes(setting)} {n}": values[f"eval/{n}"] for n in _SHORT if cells
             }
-    tables = sorted(
-        {t for s in finished for c in s.cells for t in tables_of(study).get(c.cell, [])}
-    )
+    tables = sorted({name for setting in finished for c in setting.cells for name in tables_of(c)})
     text = (
         f"Means over training seeds: `eval/...` of {_axes(default) or 'all its cells'}, `_sd` the "
         "sample standard deviation (from two seeds on), `seeds` their number."

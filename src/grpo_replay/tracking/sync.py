@@ -11,6 +11,7 @@ from mlflow.entities import Run
 from grpo_replay.config import Study
 from grpo_replay.errors import GrpoReplayError
 from grpo_replay.grid import config_hash
+from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.tracking.artifacts import copy_model, log_artifacts, log_inputs
 from grpo_replay.tracking.cell_results import CellResults, all_cells
 from grpo_replay.tracking.runs import COMPLETE, end_dead_runs, run_of_results
@@ -22,7 +23,7 @@ from grpo_replay.tracking.series import (
     parameters,
 )
 from grpo_replay.tracking.store import SYNC, Store, quietly
-from grpo_replay.tracking.summaries import sync_results, sync_summaries, tables_of
+from grpo_replay.tracking.summaries import sync_results, sync_summaries
 from grpo_replay.tracking.views import sync_views
 
 
@@ -35,14 +36,12 @@ def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
     def sync() -> None:
         store = Store(study.study, results)
         end_dead_runs(store, results)
-        tables = tables_of(study)
         for cell in all_cells(results):
             if not cell.is_alive:
                 run = _sync_cell(store, cell)
                 if copy_models:
                     copy_model(store, run)
-                if names := tables.get(cell.name):
-                    store.set_tags(run, {"tables": ", ".join(names)})
+                store.set_tags(run, {"tables": ", ".join(tables_of(cell.cell))})
         sync_summaries(store, study, results)
         sync_results(store, study, results)
         sync_views(store)

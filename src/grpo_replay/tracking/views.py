@@ -29,7 +29,7 @@ VIEWS = {
     "cells": {**_ALL, "searchFilter": _SCORED},
     "reward": {
         **_ALL,
-        "searchFilter": f"{_SCORED} and tags.tables LIKE 'main%' and tags.method != 'base'",
+        "searchFilter": f"{_SCORED} and tags.tables LIKE '%table01%' and tags.method != 'base'",
         "chartsSearchFilter": "reward/mean",
         # One step samples few prompts: without smoothing the lines hide each other.
         "globalLineChartConfig": {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from grpo_replay import grid
 from grpo_replay.reporting import published
@@ -26,6 +27,7 @@ class Printed:
     passed: str | None
 
 
+@cache
 def printed_cells() -> dict[tuple[str, Point], list[Printed]]:
     """What each of Tables 1, 2, 3, 4, 9, 10 and 13 prints, by scale and point."""
     found: dict[tuple[str, Point], list[Printed]] = {}
