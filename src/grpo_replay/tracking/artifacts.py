@@ -58,11 +58,11 @@ def completions(results: CellResults) -> pd.DataFrame:
         samples = pd.read_parquet(results.folder / "samples" / f"{name}.parquet")
         grades = pd.read_parquet(results.folder / "grades" / f"{name}.parquet")
         table = chosen.merge(samples[[*keys, "text"]]).merge(
-            grades[[*keys, *("correct", "correct_paper", "training_reward"), "n_tokens"]]
+            grades[[*keys, *("correct", "grade_paper", "training_reward"), "n_tokens"]]
         )
         tables.append(table[table.sample_id < SAMPLES].assign(benchmark=name))
     names = {"text": "completion", "training_reward": "reward"}
-    columns = ["benchmark", "prompt", "answer", "completion", "correct", "correct_paper"]
+    columns = ["benchmark", "prompt", "answer", "completion", "correct", "grade_paper"]
     columns += ["reward", "n_tokens", "problem_id", "sample_id"]
     return pd.concat(tables, ignore_index=True).rename(columns=names)[columns]
 
