@@ -6,9 +6,9 @@ from grpo_replay.console import job
 
 with job(snakemake.log[0], "tracking") as terminal:
     from grpo_replay.config import Study
-    from grpo_replay.tracking.sync import require, sync_study
+    from grpo_replay.tracking.sync import require_sync
 
     params = snakemake.params
     study, results = Study.model_validate(params.study), Path(params.results)
-    require(sync_study(study, results, params.copy_models))
+    require_sync(study, results, params.copy_models)
     terminal.say("the store shows all that the results folder holds")

@@ -31,7 +31,6 @@ PROBE_SECONDS = 2.0  # a server that does not answer for so long is out of reach
 LOCK_SECONDS = 30.0
 SQLITE = "sqlite:///"
 PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
-SYNC = "snakemake --cores 1 sync_tracking"
 
 
 class Store:
@@ -151,30 +150,35 @@ def _batches(points: Iterable[Point]) -> Iterable[list[Metric]]:
 
 def make_store(study: str, results: Path) -> None:
     """Make the store and the study's experiment."""
-    quietly(lambda: Store(study, results))
+    quietly(study, lambda: Store(study, results))
 
 
-def quietly(action: Callable[[], Any]) -> bool:
-    """Do something with a store; a store that fails is told, and costs nothing else.
+def quietly(study: str, action: Callable[[], Any]) -> bool:
+    """Do something with a study's store; one that fails is told, and costs nothing else.
 
     Returns whether it was done.
     """
     try:
         action()
     except Exception as error:  # MLflow's own, those of SQL, of the network, of files
-        warn(error)
+        warn(study, error)
         return False
     return True
 
 
-def warn(error: BaseException | str) -> None:
+def sync_command(study: str) -> str:
+    """What brings a study's store up to date."""
+    return f"snakemake --cores 1 sync_tracking --config study={study}"
+
+
+def warn(study: str, error: BaseException | str) -> None:
     """Say that the store misses something, why, and how it is brought up to date."""
     name = "" if isinstance(error, str) else f"{type(error).__name__}: "
     reason = str(error).partition("\n")[0][:300]
     uri = re.sub("//[^/@]*@", "//", os.environ[TRACKING_VARIABLE])  # without a password
     warnings.warn(
         f"MLflow at {uri} misses some of this ({name}{reason}); no result is lost. "
-        f"Bring it up to date with: {SYNC}",
+        f"Bring it up to date with: {sync_command(study)}",
         GrpoReplayWarning,
         stacklevel=3,
     )

@@ -22,7 +22,7 @@ from grpo_replay.tracking.series import (
     missing,
     parameters,
 )
-from grpo_replay.tracking.store import SYNC, Store, quietly
+from grpo_replay.tracking.store import Store, quietly, sync_command
 from grpo_replay.tracking.summaries import sync_results, sync_summaries
 from grpo_replay.tracking.views import sync_views
 
@@ -46,7 +46,7 @@ def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
         sync_results(store, study, results)
         sync_views(store)
 
-    return quietly(sync)
+    return quietly(study.study, sync)
 
 
 def sync_scored_cell(folder: Path) -> None:
@@ -54,19 +54,21 @@ def sync_scored_cell(folder: Path) -> None:
     results = CellResults(folder.parents[2], f"{folder.parent.name}/{folder.name}")
     if not results.origin:  # a base model, which no training has noted
         results.note_origin(results.settings)
-    quietly(lambda: _sync_cell(Store(results.settings["study"], results.study_folder), results))
+    study = results.settings["study"]
+    quietly(study, lambda: _sync_cell(Store(study, results.study_folder), results))
 
 
-def require(synced: bool) -> None:
-    """Raise where the store is not up to date.
+def require_sync(study: Study, results: Path, copy_models: bool) -> None:
+    """Bring the store up to date, as `sync_study`.
 
     Raises:
-        GrpoReplayError: naming what to do.
+        GrpoReplayError: where that does not go through, naming what to do.
     """
-    if not synced:
+    if not sync_study(study, results, copy_models):
         raise GrpoReplayError(
-            f"the store is not up to date (why: the warning above); run `{SYNC}` again once it can "
-            "be reached, or set MLFLOW_TRACKING_URI to another"
+            "the store is not up to date (why: the warning above); run "
+            f"`{sync_command(study.study)}` again once it can be reached, or set "
+            "MLFLOW_TRACKING_URI to another"
         )
 
 
