@@ -96,12 +96,13 @@ def main() -> None:
         with training_run(settings, results) as run:
             cell = results / "cells" / CELL
             train_policy(settings, model, problems, cell, folder / "c", saving, [run, clock])
-    cost = TimedRun.cpu + TimedRun.waited
     rest = TimedRun.cpu - TimedRun.opening
+    share = 100 * (rest + TimedRun.waited) / clock.seconds
+    whole = 100 * (TimedRun.cpu + TimedRun.waited) / clock.seconds
     print(f"training: {clock.seconds:.1f} s in {study.training.steps} steps")
     print(f"tracking, opening the store and the run: {TimedRun.opening:.2f} s, once a cell")
     print(f"tracking, all else in its thread: {rest:.2f} s; waited for: {TimedRun.waited:.2f} s")
-    print(f"share of the training: {100 * cost / clock.seconds:.2f} % (below 1)")
+    print(f"share of the training: {share:.2f} % (below 1); with the opening {whole:.2f} %")
 
 
 if __name__ == "__main__":
