@@ -3,11 +3,7 @@ rule main_table:
     input:
         scores=rules.collect_scores.output.scores,
     output:
-        report(
-            multiext(f"{RESULTS}/tables/main", ".csv", ".md", ".tex"),
-            caption="../report/main_table.rst",
-            category="Tables",
-        ),
+        table_files("main"),
     log:
         f"{LOGS}/main_table.log",
     conda:
@@ -20,55 +16,35 @@ rule main_table:
 
 use rule main_table as age_table with:
     output:
-        report(
-            multiext(f"{RESULTS}/tables/age", ".csv", ".md", ".tex"),
-            caption="../report/age_table.rst",
-            category="Tables",
-        ),
+        table_files("age"),
     log:
         f"{LOGS}/age_table.log",
 
 
 use rule main_table as accuracy_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/accuracy", ".png", ".svg"),
-            caption="../report/accuracy_figure.rst",
-            category="Figures",
-        ),
+        figure_files("accuracy"),
     log:
         f"{LOGS}/accuracy_figure.log",
 
 
 use rule main_table as tau_max_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/tau_max", ".png", ".svg"),
-            caption="../report/tau_max_figure.rst",
-            category="Figures",
-        ),
+        figure_files("tau_max"),
     log:
         f"{LOGS}/tau_max_figure.log",
 
 
 use rule main_table as training_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/training", ".png", ".svg"),
-            caption="../report/training_figure.rst",
-            category="Figures",
-        ),
+        figure_files("training"),
     log:
         f"{LOGS}/training_figure.log",
 
 
 use rule main_table as clip_figure with:
     output:
-        report(
-            multiext(f"{RESULTS}/figures/clip", ".png", ".svg"),
-            caption="../report/clip_figure.rst",
-            category="Figures",
-        ),
+        figure_files("clip"),
     log:
         f"{LOGS}/clip_figure.log",
 
