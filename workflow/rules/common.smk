@@ -159,6 +159,14 @@ def closing():
     return plan.closing(STUDY, CELLS, Path(RESULTS), TRACKING_URI)
 
 
+def table_files(name):
+    """The files of a table, with caption and labels for the report."""
+    entry = {"caption": f"../report/{name}_table.rst", "category": "Tables"}
+    labels = {ext: {"table": name, "format": ext} for ext in TABLE_FORMATS}
+    stem = f"{RESULTS}/tables/{name}"
+    return [report(f"{stem}.{ext}", labels=labels[ext], **entry) for ext in TABLE_FORMATS]
+
+
 def figure_files(name):
     """The files of a figure, with caption and labels for the report."""
     entry = {"caption": f"../report/figures/{name}.rst", "category": "Figures"}

@@ -3,11 +3,7 @@ rule main_table:
     input:
         scores=rules.collect_scores.output.scores,
     output:
-        report(
-            multiext(f"{RESULTS}/tables/main", ".csv", ".md", ".tex", ".html"),
-            caption="../report/main_table.rst",
-            category="Tables",
-        ),
+        table_files("main"),
     log:
         f"{LOGS}/main_table.log",
     conda:
@@ -20,11 +16,7 @@ rule main_table:
 
 use rule main_table as age_table with:
     output:
-        report(
-            multiext(f"{RESULTS}/tables/age", ".csv", ".md", ".tex", ".html"),
-            caption="../report/age_table.rst",
-            category="Tables",
-        ),
+        table_files("age"),
     log:
         f"{LOGS}/age_table.log",
 

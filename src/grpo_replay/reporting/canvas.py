@@ -26,7 +26,7 @@ EMPTY_TEXT = {
     "color": "#555555",
     "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1.5},
 }
-_STYLE = {
+STYLE = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
@@ -57,7 +57,7 @@ def panels(
 
     `width` and `height` are inches a panel; `kwargs` go to `Figure.subplots`.
     """
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         size = (max(width * columns, 5.2), height * rows + 0.7)
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)

@@ -4,6 +4,7 @@ Colours are the colour-blind-safe set of Okabe and Ito; line style and marker di
 the colours alone are close to each other when printed in grey.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grpo_replay.config import Study
@@ -80,9 +81,14 @@ def figure_text(text: str) -> str:
 
 def method_style(study: Study, method: str) -> Style:
     """The look of a method: fixed for the paper's four, by order in the study for further ones."""
+    return style_among(study.methods, method)
+
+
+def style_among(methods: Iterable[str], method: str) -> Style:
+    """The same, for who has a study's methods in its order and not its file."""
     if method in _STYLES:
         return _STYLES[method]
-    further = [name for name in study.methods if name not in _STYLES]
+    further = [name for name in methods if name not in _STYLES]
     return _FURTHER_STYLES[further.index(method) % len(_FURTHER_STYLES)]
 
 
