@@ -20,6 +20,10 @@ class ModelError(GrpoReplayError, ValueError):
     """A model folder or Hub id is missing or unusable."""
 
 
+class LockedError(GrpoReplayError, RuntimeError):
+    """Another process is at the same work."""
+
+
 class GrpoReplayWarning(UserWarning):
     """What a person should know though it stops nothing; jobs show it on the terminal."""
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 from grpo_replay.console import Progress, job
 
-cell, params = snakemake.wildcards.cell, snakemake.params
-with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
+cell, params, needs = snakemake.wildcards.cell, snakemake.params, snakemake.resources
+with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
     terminal.say("training")
     from grpo_replay.config import Checkpoints
     from grpo_replay.tracking import training_run
+    from grpo_replay.training.cell_lock import cell_lock
     from grpo_replay.training.run_training import train_policy
 
-    steps, needs = params.settings["training"]["steps"], snakemake.resources
     saving = Checkpoints(every=needs.checkpoint_every, keep=bool(needs.keep_checkpoints))
-    with training_run(params.settings) as run:
+    with cell_lock(Path(params.checkpoints)), training_run(params.settings) as run:
         train_policy(
             params.settings,
             Path(snakemake.input.model),
@@ -21,5 +21,5 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
             Path(snakemake.output.model).parent,
             Path(params.checkpoints),
             saving,
-            watchers=[run, Progress(terminal, steps)],
+            watchers=[run, Progress(terminal, params.settings["training"]["steps"])],
         )
