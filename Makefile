@@ -4,12 +4,13 @@ CORES ?= all
 STUDY ?= nano
 BIN := .venv/bin
 INSTALLED := .venv/installed
+TOOLS := .venv-tools
 
 export OMP_NUM_THREADS ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: run test test-vllm test-ui plan lint format bench install ui clean
+.PHONY: run test test-vllm test-ui test-conda test-slurm plan lint lock format bench install ui clean
 
 run: $(INSTALLED)
 	$(BIN)/snakemake --cores $(CORES)
@@ -43,6 +44,27 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/snakemake --lint
+
+# Pins of envs/ and of the Dockerfile, from pyproject.toml; needs uv, and a package index.
+lock: $(TOOLS)/installed
+	$(TOOLS)/bin/python tools/lock.py
+
+# Environments and profiles on the real parts, as far as they run here: not in `make test`, for they
+# install what they need (Slurm by apt-get, as root), and take minutes.
+test-conda: $(TOOLS)/installed
+	$(TOOLS)/bin/python -m pytest -s tests/environments
+
+test-slurm: $(TOOLS)/installed
+	command -v slurmctld >/dev/null || apt-get install -y -qq --no-install-recommends slurm-wlm munge
+	$(TOOLS)/bin/python -m pytest -s tests/slurm
+
+# .venv, and beside it what only `lock` and these tests use.
+$(TOOLS)/installed: $(INSTALLED)
+	$(BIN)/python -m venv $(TOOLS)
+	$(BIN)/python tools/extras.py environments slurm kubernetes > $(TOOLS)/requirements.txt
+	$(TOOLS)/bin/python -c 'import sys, sysconfig; from pathlib import Path; Path(sysconfig.get_path("purelib"), "base.pth").write_text("import site; site.addsitedir(%r)" % sys.argv[1])' $(CURDIR)/.venv/lib/python*/site-packages
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check -r $(TOOLS)/requirements.txt
+	touch $(TOOLS)/installed
 
 format: $(INSTALLED)
 	$(BIN)/ruff format .

@@ -54,9 +54,9 @@ rule figures:
 
 # What the study costs, and what of it is done; always runs, and makes nothing.
 rule plan:
-    localrule: True
     log:
         f"{LOGS}/plan.log",
+    localrule: True
     run:
         Path(log[0]).write_text(study_plan())
         print(Path(log[0]).read_text())
