@@ -1,7 +1,7 @@
 """Tables 1, 2, 3, 4 and 9 of the paper: mean accuracies, marked against GRPO."""
 
 from grpo_replay.reporting import age_table
-from grpo_replay.reporting.formats import Row, Table
+from grpo_replay.reporting.formats import Number, Row, Table
 from grpo_replay.reporting.labels import axis_name, method_name
 from grpo_replay.reporting.main_table import (
     HIDDEN,
@@ -22,10 +22,11 @@ from grpo_replay.reporting.paper_tables.points import (
     Source,
 )
 from grpo_replay.reporting.significance import marked_means
-from grpo_replay.reporting.summaries import Setting
+from grpo_replay.reporting.summaries import Setting, finished_cells
 
 DECIMALS = 2  # the paper's
 AGES = (1, 10, 30, 60)
+PAPER_VERIFIER = ":grade_paper"  # ends the keys of numbers that its verdicts give
 
 
 def table01(source: Source) -> Table:
@@ -38,7 +39,8 @@ def table01(source: Source) -> Table:
         made = scale_rows(source.study, source.scores, found)
         for point, row in zip(points, made, strict=True):
             names = {"method": method_name(point.name), "method_key": point.name}
-            rows.append(Row(row.labels | names, row.numbers))
+            verdicts = _by_the_papers_verifier(source, source.at(row.labels["scale"], point))
+            rows.append(Row(row.labels | names, row.numbers | verdicts))
     return Table(
         title=f"Table 1: main results ({source.study.title})",
         stub={"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"},
@@ -53,6 +55,21 @@ def table01(source: Source) -> Table:
         ],
         hidden=HIDDEN,
     )
+
+
+def _by_the_papers_verifier(source: Source, setting: Setting) -> dict[str, Number | None]:
+    """avg@k and its mean under the paper's verifier (math-verify on the raw text), for the
+    comparison with the paper's numbers.
+    """
+    cells = [cell.cell for cell in finished_cells(source.scores, setting)]
+    if not cells:
+        return {}
+    own = source.scores[source.scores["cell"].isin(cells)]
+    means = own.groupby("benchmark")["avg_at_k_paper"].mean()
+    numbers: dict[str, Number | None] = {
+        f"{name}_avg{PAPER_VERIFIER}": Number(float(mean)) for name, mean in means.items()
+    }
+    return numbers | {f"avg{PAPER_VERIFIER}": Number(float(means.mean()))}
 
 
 def table02(source: Source) -> Table:

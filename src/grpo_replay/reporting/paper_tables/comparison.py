@@ -1,10 +1,13 @@
-"""The paper's numbers beside a study's: three lines a row, this study, paper, difference."""
+"""The paper's numbers beside a study's: lines for this study, the paper, and the difference; in
+Table 1 also for this study under the paper's own verifier.
+"""
 
 from dataclasses import replace
 
 from grpo_replay.config import Study
 from grpo_replay.reporting import published
 from grpo_replay.reporting.formats import Column, Number, Row, Table
+from grpo_replay.reporting.paper_tables.accuracy import PAPER_VERIFIER
 from grpo_replay.sources import PretrainedModel
 
 IMPOSSIBLE = "§"
@@ -37,7 +40,7 @@ def compare(study: Study, name: str, table: Table) -> Table:
     for row in table.rows:
         line = paper.get(_key(name, row.labels))
         if line is not None and shared:
-            rows += _three_rows(row, line, columns)
+            rows += _lines_of(row, line, columns)
     return replace(
         table,
         title=f"{table.title}, beside the paper's",
@@ -68,14 +71,17 @@ def _spelling(value: object) -> str:
         return str(value)
 
 
-def _three_rows(row: Row, line: dict[str, str], columns: list[Column]) -> list[Row]:
+def _lines_of(row: Row, line: dict[str, str], columns: list[Column]) -> list[Row]:
     paper = {c.key: _printed(c.key, line) for c in columns}
     differences = {key: _difference(row.numbers.get(key), paper[key]) for key in paper}
     printed_labels = {key: line[key] for key in ("rank",) if key in line}
     own = {c.key: row.numbers.get(c.key) for c in columns}
     unnumbered = dict.fromkeys(["rank", "seeds"])
+    verdicts = {c.key: row.numbers.get(f"{c.key}{PAPER_VERIFIER}") for c in columns}
+    again = Row(row.labels | unnumbered | {"source": "this study, paper's verifier"}, verdicts)
     return [
         Row(row.labels | {"source": "this study"}, own),
+        *([again] if any(verdicts.values()) else []),
         Row(row.labels | unnumbered | printed_labels | {"source": "paper"}, paper),
         Row(row.labels | unnumbered | {"source": "difference"}, differences),
     ]
