@@ -220,7 +220,7 @@ def test_a_server_that_dies_loses_nothing(server: MlflowServer, results: Path) -
         server.serve(*store)
         for record in records[10:20]:
             run.step(record)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not shown_steps(results) >= set(range(1, 21)):
             assert time.monotonic() < end
             time.sleep(0.5)
