@@ -63,13 +63,14 @@ rule plan:
 
 
 onstart:
-    if not plan_alone():
+    if planned_rules() & {"train_policy", "sample_answers"}:
         check_hardware()
+    if planned_rules() != {"plan"}:
         print(opening(workflow.cores))
 
 
 onsuccess:
-    if not plan_alone():
+    if planned_rules() != {"plan"}:
         print(closing())
 
 

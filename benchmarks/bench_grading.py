@@ -20,6 +20,7 @@ from math_verify import parse, verify
 
 from grpo_replay.math_answers import Grade, grade_many
 from grpo_replay.problems import data_file, read_problems
+from grpo_replay.sources import DataFile
 
 SAMPLES, CORES, SHOWN = 16, 2, 8
 Pair = tuple[str, str]
@@ -102,7 +103,7 @@ def main() -> None:
     """Both mixes, one after the other."""
     if hasattr(os, "sched_setaffinity"):  # the plain loop uses one core, ours two
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
-    golds = [row["answer"] for row in read_problems(data_file("math500.jsonl"))]
+    golds = [row["answer"] for row in read_problems(data_file(DataFile(file="math500.jsonl")))]
     compare("a quarter distinct", make_pairs(golds, SAMPLES // 4))
     compare("all distinct", make_pairs(golds, SAMPLES))
 

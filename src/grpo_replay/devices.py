@@ -32,9 +32,13 @@ def gpu_count() -> int:
 
 @contextmanager
 def gpus(
-    wanted: int, count: Callable[[], int] = gpu_count, folder: Path | None = None
+    wanted: int,
+    declared: int,
+    count: Callable[[], int] = gpu_count,
+    folder: Path | None = None,
 ) -> Iterator[None]:
-    """Hold `wanted` GPUs of this machine while the block runs, waiting for those that others hold.
+    """Hold `wanted` GPUs of this machine while the block runs, waiting for those that others hold;
+    of its GPUs the first `declared` may be used.
 
     Sets CUDA_VISIBLE_DEVICES for this process and its children. Where that is set already, by a
     person or a cluster's scheduler, it is left alone, as everything is where no GPU is wanted.
@@ -45,11 +49,12 @@ def gpus(
     if wanted == 0 or VARIABLE in os.environ:
         yield
         return
-    there = count()
+    there = min(count(), declared)
     if there < wanted:
         raise ConfigError(
-            f"scales.*.gpus: {wanted} GPUs are wanted and this machine has {there}: run this study "
-            f"where they are, or set {VARIABLE} yourself"
+            f"scales.*.gpus: {wanted} GPUs are wanted, and this machine has {there} of the "
+            f"{declared} that are declared: run this study where they are, or set {VARIABLE} "
+            "yourself"
         )
     folder = folder or Path(tempfile.gettempdir()) / "grpo-replay-gpus"
     folder.mkdir(parents=True, exist_ok=True)

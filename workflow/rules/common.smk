@@ -128,9 +128,9 @@ def study_plan():
     return plan_text(STUDY, CHOSEN, Path(RESULTS), int(config["gpus"]))
 
 
-def plan_alone():
-    """Whether nothing but the plan was asked for."""
-    return set(workflow.dag_settings.targets) == {"plan"}
+def planned_rules():
+    """The rules that have jobs in this run."""
+    return {job.rule.name for job in workflow.persistence.dag.needrun_jobs()}
 
 
 def check_hardware():

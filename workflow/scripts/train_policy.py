@@ -20,5 +20,9 @@ with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
     progress = Progress(terminal, settings["training"]["steps"])
     results = Path(snakemake.output.model).parents[3]
     lock = cell_lock(Path(params.checkpoints))
-    with lock, gpus(needs.gpu), training_run(settings, results) as run:
+    with (
+        lock,
+        gpus(needs.gpu, int(snakemake.config["gpus"])),
+        training_run(settings, results) as run,
+    ):
         train_cell(task, [run, progress])
