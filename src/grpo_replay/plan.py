@@ -40,8 +40,8 @@ def check_gpus(study: Study, cells: dict[str, Cell], gpus: int) -> None:
         if wanted > gpus:
             raise ConfigError(
                 f"scales.{name}.gpus: a run needs {wanted} GPUs and {gpus} are declared: look at "
-                f"`snakemake plan --cores 1 --config study={study.study}`, then say --config gpus={wanted} "
-                "(or more) where they are"
+                f"`snakemake plan --cores 1 --config study={study.study}`, then say --config "
+                f"gpus={wanted} (or more) where they are"
             )
 
 
