@@ -12,11 +12,13 @@ _ABSOLUTE = re.compile(r"sqlite:////|https?://|(postgresql|mysql)(\+\w+)?://")
 
 
 def check_settings(config: dict) -> None:
-    """Refuse a key of config/config.yaml or `--config` that nothing reads.
+    """Refuse a key of config/config.yaml or `--config` that nothing reads, and no number of GPUs.
 
     Raises:
         ConfigError: naming the key, and the one that was probably meant.
     """
+    if not isinstance(config.get("gpus", 0), int) or config.get("gpus", 0) < 0:
+        raise ConfigError(f"--config gpus: {config['gpus']!r} is no number of GPUs; give 0 or more")
     for key in config:
         if key not in SETTINGS:
             raise ConfigError(

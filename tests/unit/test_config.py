@@ -95,6 +95,8 @@ def test_a_setting_that_nothing_reads_is_refused() -> None:
     check_settings({"study": "nano", "results": "results", "tracking_uri": "", "only": ""})
     with pytest.raises(ConfigError, match=r"resluts: unknown key \(did you mean 'results'\?\)"):
         check_settings({"resluts": "elsewhere"})
+    with pytest.raises(ConfigError, match="gpus: 'all' is no number of GPUs"):
+        check_settings({"gpus": "all"})
 
 
 def test_a_study_is_a_name_or_a_path() -> None:

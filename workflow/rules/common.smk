@@ -125,7 +125,7 @@ def study_plan():
     """The plan of the chosen cells; imported here, since a run needs no tables to start."""
     from grpo_replay.reporting.cost import plan_text
 
-    return plan_text(STUDY, CHOSEN, Path(RESULTS), int(config["gpus"]))
+    return plan_text(STUDY, CHOSEN, Path(RESULTS), config["gpus"])
 
 
 def planned_rules():
@@ -136,7 +136,7 @@ def planned_rules():
 def check_hardware():
     """Refuse to start what does not fit the declared GPUs."""
     try:
-        plan.check_gpus(STUDY, CHOSEN, int(config["gpus"]))
+        plan.check_gpus(STUDY, CHOSEN, config["gpus"])
     except GrpoReplayError as error:
         raise WorkflowError(str(error)) from None
 

@@ -12,17 +12,10 @@ with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
     from grpo_replay.training.cell_lock import cell_lock
     from grpo_replay.training.launch import train_cell
 
-    settings = params.settings
-    saving = {"every": needs.checkpoint_every, "keep": bool(needs.keep_checkpoints)}
-    task = {"settings": settings, "saving": saving, "checkpoints": params.checkpoints}
+    output = Path(snakemake.output.model).parent
+    task = {"settings": params.settings, "checkpoints": params.checkpoints, "output": str(output)}
     task |= {"start_model": snakemake.input.model, "problems": snakemake.input.problems}
-    task["output"] = str(Path(snakemake.output.model).parent)
-    progress = Progress(terminal, settings["training"]["steps"])
-    results = Path(snakemake.output.model).parents[3]
-    lock = cell_lock(Path(params.checkpoints))
-    with (
-        lock,
-        gpus(needs.gpu, int(snakemake.config["gpus"])),
-        training_run(settings, results) as run,
-    ):
-        train_cell(task, [run, progress])
+    task["saving"] = {"every": needs.checkpoint_every, "keep": bool(needs.keep_checkpoints)}
+    lock, devices = cell_lock(Path(params.checkpoints)), gpus(needs.gpu, snakemake.config["gpus"])
+    with lock, devices, training_run(params.settings, output.parents[2]) as run:
+        train_cell(task, [run, Progress(terminal, params.settings["training"]["steps"])])
