@@ -63,10 +63,10 @@ rule plan:
 
 
 onstart:
-    if planned_rules() & {"train_policy", "sample_answers"}:
-        check_hardware()
+    check_hardware()
     if planned_rules() != {"plan"}:
-        print(opening(workflow.cores))
+        limits = workflow.resource_settings
+        print(opening(limits.cores or limits.nodes))
 
 
 onsuccess:

@@ -27,7 +27,7 @@ def gpu_count() -> int:
     done = subprocess.run(
         ["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False
     )
-    return done.stdout.count("GPU ") if done.returncode == 0 else 0
+    return sum(line.startswith("GPU ") for line in done.stdout.splitlines())
 
 
 @contextmanager
@@ -40,14 +40,25 @@ def gpus(
     """Hold `wanted` GPUs of this machine while the block runs, waiting for those that others hold;
     of its GPUs the first `declared` may be used.
 
-    Sets CUDA_VISIBLE_DEVICES for this process and its children. Where that is set already, by a
-    person or a cluster's scheduler, it is left alone, as everything is where no GPU is wanted.
+    Sets CUDA_VISIBLE_DEVICES for this process and its children: to nothing where none is wanted.
+    Where a person or a cluster's scheduler has set it, that choice is left alone.
 
     Raises:
-        ConfigError: where the machine has fewer.
+        ConfigError: where the machine has fewer, or the variable lists fewer.
     """
-    if wanted == 0 or VARIABLE in os.environ:
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        listed = sum(bool(device.strip()) for device in given.split(","))
+        if listed < wanted:
+            raise ConfigError(
+                f"{VARIABLE}={given!r} lists {listed} devices and this job needs {wanted}: list "
+                "as many, or unset it"
+            )
         yield
+        return
+    if wanted == 0:
+        with _visible(""):
+            yield
         return
     there = min(count(), declared)
     if there < wanted:
@@ -58,15 +69,23 @@ def gpus(
         )
     folder = folder or Path(tempfile.gettempdir()) / "grpo-replay-gpus"
     folder.mkdir(parents=True, exist_ok=True)
+    if folder.owner() == Path.home().owner():
+        folder.chmod(0o777)  # slots are the machine's, whoever runs a job
     with ExitStack() as held:
         # One job chooses at a time: two that each hold a part would wait for each other for ever.
-        with FileLock(folder / "choosing.lock"):
+        with FileLock(folder / "choosing.lock", mode=0o666):
             chosen = _hold(held, wanted, there, folder)
-        os.environ[VARIABLE] = ",".join(map(str, chosen))
-        try:
+        with _visible(",".join(map(str, chosen))):
             yield
-        finally:
-            del os.environ[VARIABLE]
+
+
+@contextmanager
+def _visible(devices: str) -> Iterator[None]:
+    os.environ[VARIABLE] = devices
+    try:
+        yield
+    finally:
+        del os.environ[VARIABLE]
 
 
 def _hold(held: ExitStack, wanted: int, there: int, folder: Path) -> list[int]:
@@ -76,7 +95,7 @@ def _hold(held: ExitStack, wanted: int, there: int, folder: Path) -> list[int]:
             if number in chosen:
                 continue
             try:
-                held.enter_context(FileLock(folder / f"{number}.lock", timeout=0))
+                held.enter_context(FileLock(folder / f"{number}.lock", timeout=0, mode=0o666))
             except Timeout:
                 continue
             chosen.append(number)

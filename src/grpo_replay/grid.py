@@ -9,7 +9,7 @@ from itertools import product
 
 from pydantic import BaseModel, ConfigDict
 
-from grpo_replay.config import NoReplay, Study
+from grpo_replay.config import NoReplay, Scale, Study
 from grpo_replay.errors import ConfigError
 
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
@@ -131,12 +131,17 @@ def start_model(study: Study, scale: str) -> str:
     return f"{'warm_start' if study.warm_start else 'base_models'}/{scale}"
 
 
+def base_model(scale: Scale) -> dict:
+    """What decides a base model; the number of its parameters is the plan's alone."""
+    return scale.model.model_dump(mode="json", exclude={"parameters"})
+
+
 def resolve(study: Study, cell: Cell) -> dict:
     """Everything that decides a cell's scores, as plain JSON-like values (`cell.json`)."""
     return {
         "cell": cell.model_dump(),
         "study": study.study,
-        "model": study.scales[cell.scale].model.model_dump(),
+        "model": base_model(study.scales[cell.scale]),
         "problems": study.problems.model_dump(mode="json"),
         "warm_start": study.warm_start and study.warm_start.model_dump(mode="json"),
         "prompt_selection": study.prompt_selection

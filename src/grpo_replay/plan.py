@@ -19,39 +19,43 @@ def is_finished(study: Study, cell: Cell, results: Path) -> bool:
 
 
 def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
-    """Hours of one worker for what is not there yet, from the study's own figures."""
+    """Hours of one worker (a core, or a GPU) for what is not there yet, by the study's figures."""
     unfinished = [c for c in cells if not is_finished(study, c, results)]
     bases = {c.scale for c in unfinished if not (results / "base_models" / c.scale).is_dir()}
     hours = sum(study.scales[scale].hours_base for scale in bases)
     for cell in unfinished:
         scale = study.scales[cell.scale]
-        hours += scale.hours_evaluate + (scale.hours_train if cell.trained else 0)
+        training = scale.hours_train * max(scale.gpus, 1) if cell.trained else 0
+        hours += scale.hours_evaluate + training
     return hours
 
 
-def check_gpus(study: Study, cells: dict[str, Cell], gpus: int) -> None:
-    """Refuse a study one of whose jobs needs more GPUs than there may be used.
+def check_gpus(study: Study, wanted: int, declared: int) -> None:
+    """Refuse a run one of whose jobs needs more GPUs than are declared.
 
     Raises:
-        ConfigError: naming the scale, both numbers and the repair.
+        ConfigError: with both numbers and the repair.
     """
-    for name in dict.fromkeys(cell.scale for cell in cells.values()):
-        wanted = study.scales[name].gpus
-        if wanted > gpus:
-            raise ConfigError(
-                f"scales.{name}.gpus: a run needs {wanted} GPUs and {gpus} are declared: look at "
-                f"`snakemake plan --cores 1 --config study={study.study}`, then say --config "
-                f"gpus={wanted} (or more) where they are"
-            )
+    if wanted > declared:
+        raise ConfigError(
+            f"study {study.study}: a job needs {wanted} GPUs and {declared} are declared: look at "
+            f"`snakemake plan --cores 1 --config study={study.study}`, then say --config "
+            f"gpus={wanted} (or more) where they are"
+        )
 
 
-def opening(study: Study, cells: dict[str, Cell], results: Path, workers: int) -> str:
-    """One line for the start of a run."""
+def opening(
+    study: Study, cells: dict[str, Cell], results: Path, jobs: int, declared_gpus: int
+) -> str:
+    """One line for the start of a run; `jobs` is how many run at a time."""
     finished = sum(is_finished(study, cell, results) for cell in cells.values())
-    hours = hours_left(study, cells.values(), results) / max(1, min(workers, len(cells)))
+    on_gpus = any(study.scales[cell.scale].gpus for cell in cells.values())
+    workers = declared_gpus if on_gpus else min(jobs, len(cells))
+    hours = hours_left(study, cells.values(), results) / max(1, workers)
+    where = f"{declared_gpus} GPUs" if on_gpus else f"{jobs} cores, {jobs} jobs at a time"
     return (
         f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished; "
-        f"about {duration(hours)} on {workers} cores, {workers} jobs at a time.\n"
+        f"about {duration(hours)} on {where}.\n"
         f"Progress is shown here, each job's own output is in {results}/logs.\n"
     )
 

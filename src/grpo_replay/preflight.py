@@ -26,7 +26,7 @@ def source_files(source: Source) -> list[str]:
     if isinstance(source, ClockProblems | ClockBenchmark):
         return []
     path = data_file(source)
-    return [str(path)] if path else []
+    return [str(path.resolve())] if path else []
 
 
 def check_inputs(study_file: Path, study: Study) -> None:

@@ -8,7 +8,7 @@ import pytest
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import config_hash, expand, resolve, select
-from grpo_replay.plan import check_gpus
+from grpo_replay.plan import check_gpus, opening
 from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.study_file import load_study
@@ -63,6 +63,11 @@ def test_what_is_finished_costs_nothing_more(paper: Study, tmp_path: Path) -> No
 
 
 def test_more_gpus_than_declared_are_refused(paper: Study) -> None:
-    with pytest.raises(ConfigError, match="scales.4B.gpus: a run needs 8 GPUs and 4 are declared"):
-        check_gpus(paper, expand(paper), 4)
-    check_gpus(paper, select(expand(paper), "1.7B/*"), 4)
+    with pytest.raises(ConfigError, match="a job needs 8 GPUs and 4 are declared"):
+        check_gpus(paper, 8, 4)
+    check_gpus(paper, 4, 4)
+
+
+def test_the_announcement_counts_gpus(paper: Study, tmp_path: Path) -> None:
+    text = opening(paper, expand(paper), tmp_path, jobs=64, declared_gpus=8)
+    assert "30 cells, 0 of them finished; about 159 hours on 8 GPUs" in text

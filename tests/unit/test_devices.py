@@ -50,9 +50,11 @@ def test_two_that_want_both_do_not_wait_for_each_other_for_ever(tmp_path: Path) 
 
 
 def test_what_a_person_or_scheduler_set_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
-    with gpus(4, 4, count=lambda: 0):
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == "5"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    with gpus(2, 2, count=lambda: 0):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "5,7"
+    with pytest.raises(ConfigError, match="lists 2 devices and this job needs 4"), gpus(4, 4):
+        pass
 
 
 def test_without_gpus_a_study_that_needs_one_is_refused_at_once(tmp_path: Path) -> None:
@@ -60,4 +62,5 @@ def test_without_gpus_a_study_that_needs_one_is_refused_at_once(tmp_path: Path) 
     with refused, gpus(2, 8, count=lambda: 1, folder=tmp_path):
         pass
     with gpus(0, 0, count=lambda: 0):
-        assert "CUDA_VISIBLE_DEVICES" not in os.environ
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == ""  # the CPU, also where there are GPUs
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ

@@ -366,7 +366,7 @@ def test_a_dry_run_of_the_papers_study_lists_its_jobs(finished: Workflow) -> Non
 def test_the_papers_study_does_not_start_without_its_gpus(finished: Workflow) -> None:
     done = finished.run(study="paper")
     assert done.returncode != 0
-    assert "a run needs 4 GPUs and 0 are declared" in done.stdout + done.stderr
+    assert "a job needs 8 GPUs and 0 are declared" in done.stdout + done.stderr
     assert not (finished.folder / "results" / "paper" / "cells").exists()
     plan = finished.run("plan", study="paper")
     assert plan.returncode == 0 and "27 trained cells" in plan.stdout

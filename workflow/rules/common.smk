@@ -130,13 +130,19 @@ def study_plan():
 
 def planned_rules():
     """The rules that have jobs in this run."""
-    return {job.rule.name for job in workflow.persistence.dag.needrun_jobs()}
+    return {job.rule.name for job in planned_jobs()}
+
+
+def planned_jobs():
+    """The jobs of this run, finished ones too."""
+    return list(workflow.persistence.dag.needrun_jobs(exclude_finished=False))
 
 
 def check_hardware():
     """Refuse to start what does not fit the declared GPUs."""
     try:
-        plan.check_gpus(STUDY, CHOSEN, config["gpus"])
+        wanted = max(job.resources.get("gpu", 0) for job in planned_jobs())
+        plan.check_gpus(STUDY, wanted, config["gpus"])
     except GrpoReplayError as error:
         raise WorkflowError(str(error)) from None
 
@@ -151,7 +157,7 @@ def missed():
 
 def opening(cores):
     """What a run will make, and about how long that takes."""
-    return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores)
+    return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores, config["gpus"])
 
 
 def closing():

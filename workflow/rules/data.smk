@@ -24,7 +24,9 @@ rule make_benchmark:
     conda:
         "../../envs/evaluate.yaml"
     params:
-        settings=lambda wildcards: benchmark_of(wildcards).model_dump(mode="json"),
+        settings=lambda wildcards: benchmark_of(wildcards).model_dump(
+            mode="json", exclude={"title", "k"}
+        ),
     script:
         "../scripts/make_benchmark.py"
 
@@ -37,7 +39,7 @@ rule make_base_model:
     conda:
         "../../envs/train.yaml"
     params:
-        model=lambda wildcards: scale_of(wildcards).model.model_dump(mode="json"),
+        model=lambda wildcards: grid.base_model(scale_of(wildcards)),
         problems=STUDY.problems.model_dump(mode="json"),
     script:
         "../scripts/make_base_model.py"

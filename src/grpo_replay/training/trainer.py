@@ -243,6 +243,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         super()._save_checkpoint(model, trial)
+        self.accelerator.wait_for_everyone()  # each process has written its generators' state
         if self.accelerator.is_main_process:
             buffer = self.buffer.state_dict()
             values = {
