@@ -26,9 +26,12 @@ def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
     path = _download(hub, source.file)
     rows = _read_rows(path, place)
     _compare(record, place, {"sha256": file_digest(path), **_shape(rows)})
-    for field in ("problem", "answer", *([hub.id_column] if hub.id_column else [])):
-        if field not in rows[0]:
-            raise DataError(f"{place}: no column {field!r}; there are: {', '.join(rows[0])}")
+    wanted = ("problem", "answer", *([hub.id_column] if hub.id_column else []))
+    for number, row in enumerate(rows):
+        if missing := [field for field in wanted if field not in row]:
+            raise DataError(
+                f"{place}, row {number}: no column {missing[0]!r}; there are: {', '.join(row)}"
+            )
     return [
         {
             **row,
@@ -42,12 +45,13 @@ def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
 
 def _download(hub: "HubFile", name: str) -> Path:
     # Imported here: a study of local files, and the check before every run, do without.
+    from httpx import HTTPError
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         return Path(hf_hub_download(hub.repo, hub.file, repo_type="dataset", revision=hub.revision))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, HTTPError) as error:
         raise DataError(
             f"{hub.repo}/{hub.file} at {hub.revision} cannot be had from the Hub "
             f"({type(error).__name__}): put its problems as {name} (JSON Lines: id, problem, "
@@ -62,13 +66,13 @@ def _read_rows(path: Path, place: str) -> list[dict[str, Any]]:
 
             rows = pq.read_table(path).to_pylist()
         elif path.suffix == ".jsonl":
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8").split("\n")
             rows = [json.loads(line) for line in lines if line.strip()]
         else:
             rows = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(f"{place}: cannot be read ({error})") from error
-    if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{place}: found no rows; expected a list of problems")
     return rows
 

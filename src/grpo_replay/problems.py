@@ -23,8 +23,9 @@ DATA_VARIABLE = "GRPO_REPLAY_DATA"
 FIELDS = ("id", "problem", "answer")
 
 
-def read_problems(path: Path | str) -> list[dict[str, Any]]:
-    """Return the problems of a JSON Lines file, in its order.
+def read_problems(path: Path | str, blank_answers: bool = False) -> list[dict[str, Any]]:
+    """Return the problems of a JSON Lines file, in its order; an answer may be empty where
+    `blank_answers` says so.
 
     Raises DataError naming file and line: no file, no problems, invalid JSON, a field that is
     missing, empty or no string, an id that occurred before.
@@ -35,7 +36,7 @@ def read_problems(path: Path | str) -> list[dict[str, Any]]:
     problems: list[dict[str, Any]] = []
     line_of: dict[str, int] = {}
     for number, line in _lines(path):
-        problem = _parse(line, f"{path}, line {number}")
+        problem = _parse(line, f"{path}, line {number}", blank_answers)
         if problem["id"] in line_of:
             raise DataError(
                 f"{path}, line {number}: id {problem['id']!r} is that of line "
@@ -56,7 +57,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     return [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
 
-def _parse(line: str, place: str) -> dict[str, Any]:
+def _parse(line: str, place: str, blank_answers: bool) -> dict[str, Any]:
     try:
         problem = json.loads(line)
     except json.JSONDecodeError as error:
@@ -68,7 +69,8 @@ def _parse(line: str, place: str) -> dict[str, Any]:
     for field in FIELDS:
         if field not in problem:
             raise DataError(f"{place}: field {field!r} is missing; every problem needs one")
-        _check_text(problem[field], f"{place}: field {field!r}")
+        if not (field == "answer" and blank_answers and problem[field] in ("", None)):
+            _check_text(problem[field], f"{place}: field {field!r}")
     return problem
 
 
@@ -116,7 +118,7 @@ def load_problems(source: "DataFile", output: Path) -> list[dict[str, Any]]:
     Raises DataError naming file and row where a problem is wrong, ConfigError where there is none.
     """
     if path := data_file(source):
-        return read_problems(path)
+        return read_problems(path, blank_answers=getattr(source, "max_dropped", 0) > 0)
     problems = download_problems(source, output.with_name(f"{output.name}.source.json"))
     for number, problem in enumerate(problems):
         for field in ("id", "problem"):

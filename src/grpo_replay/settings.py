@@ -17,6 +17,10 @@ def check_settings(config: dict) -> None:
     Raises:
         ConfigError: naming the key, and the one that was probably meant.
     """
+    if not isinstance(config.get("copy_models", False), bool):
+        raise ConfigError(
+            f"--config copy_models: {config['copy_models']!r} is neither True nor False"
+        )
     if not isinstance(config.get("gpus", 0), int) or config.get("gpus", 0) < 0:
         raise ConfigError(f"--config gpus: {config['gpus']!r} is no number of GPUs; give 0 or more")
     for key in config:

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
+import torch
 from scripted import TINY, cell_settings, tiny_study
 
-from grpo_replay.errors import TrainingError
+from grpo_replay.errors import ConfigError, TrainingError
 from grpo_replay.problems import make_problems
 from grpo_replay.study_file import load_study
-from grpo_replay.training.launch import train_cell
+from grpo_replay.training.launch import MARK, follow, train_cell
 
 
 class Seen:
@@ -31,6 +32,7 @@ def job(tiny_model: Path, tmp_path: Path) -> dict:
     settings = cell_settings(tiny_study(steps=3, replay_warmup=1), "ours")
     return {
         "settings": {**settings, "processes": 2, "micro_batch": settings["micro_batch"] // 2},
+        "gpus": 0,  # gloo
         "saving": {"every": 1, "keep": True},
         "start_model": str(tiny_model),
         "problems": str(tmp_path / "problems.jsonl"),
@@ -52,6 +54,21 @@ def test_two_processes_train_a_cell_and_report_to_the_first(job: dict, capfd) ->
 
 def test_a_process_that_fails_fails_the_cell(job: dict, capfd) -> None:
     Path(job["problems"]).write_text("")
-    with pytest.raises(TrainingError, match="2 training processes ended with status 1"):
+    with pytest.raises(TrainingError, match="ended with status 1: .*the file has no problems"):
         train_cell(job, [])
-    assert "the file has no problems" in capfd.readouterr().out
+    assert "Traceback" not in capfd.readouterr().out.split("torch/distributed")[0]
+    assert not (Path(job["checkpoints"]) / "job.json").exists()
+
+
+def test_a_gpu_that_torch_does_not_see_is_no_cpu(job: dict) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(ConfigError, match="1 GPUs are wanted and this torch"):
+        train_cell(job | {"gpus": 1}, [])
+
+
+def test_a_mangled_line_is_output_and_no_record(capfd) -> None:
+    seen = Seen()
+    assert follow([f'{MARK}["step", {{"st', f'{MARK}["step", {{"step": 4}}]'], [seen]) == []
+    assert seen.steps == [4]
+    assert MARK in capfd.readouterr().out

@@ -125,6 +125,26 @@ def test_rows_without_an_answer_are_refused_or_counted(
     assert len(read_problems(tmp_path / "out")) == 2
 
 
+def test_local_files_may_lack_answers_where_that_is_allowed(make: Make, tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "problem": "1+1?", "answer": "2"},
+        {"id": "2", "problem": "?", "answer": ""},
+    ]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    training = {"source": "file", "file": "own.jsonl"}
+    done = make("problems", training, GRPO_REPLAY_DATA=str(tmp_path))
+    assert done.returncode == 1 and "field 'answer' is empty" in done.stderr
+    done = make("problems", {**training, "max_dropped": 1}, GRPO_REPLAY_DATA=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert [p["id"] for p in read_problems(tmp_path / "out")] == ["1"]
+
+
+def test_a_row_without_its_columns_is_named(make: Make, root: Path) -> None:
+    put(root, [ROWS[0], {"unique_id": "a/2", "problem": "?"}])
+    done = make("benchmark", settings())
+    assert done.returncode == 1 and "row 1: no column 'answer'" in done.stderr
+
+
 def test_what_cannot_be_had_says_which_file_to_put_where(make: Make, root: Path) -> None:
     done = make("benchmark", settings())  # no such file
     assert done.returncode == 1

@@ -5,14 +5,19 @@ records as marked lines, which are taken out of what goes to the job's log.
 """
 
 import json
+import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from grpo_replay.config import Checkpoints
-from grpo_replay.errors import TrainingError
+from grpo_replay.errors import ConfigError, GrpoReplayError, TrainingError
 from grpo_replay.files import write_json
 from grpo_replay.training.run_training import Watcher, train_policy
 
@@ -23,42 +28,63 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
     """Train the cell of a job with as many processes as its settings say.
 
     `job` holds the arguments of `train_policy` as JSON-like values (paths as text, `saving` as the
-    study's section).
+    study's section), and how many `gpus` are wanted.
 
     Raises:
+        ConfigError: where a GPU is wanted and torch sees none.
         TrainingError: where one of several processes ended with an error.
     """
+    if job["gpus"] and not torch.cuda.is_available():
+        raise ConfigError(
+            f"scales.*.gpus: {job['gpus']} GPUs are wanted and this torch ({torch.__version__}) "
+            "sees none: install its CUDA build, or set gpus: 0"
+        )
     if job["settings"]["processes"] == 1:
         train_policy(**_arguments(job), watchers=watchers)
         return
+    count = job["settings"]["processes"]
     file = Path(job["checkpoints"]) / "job.json"
-    write_json(file, job)
+    write_json(file, job | {"launcher": os.getpid()})
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc_per_node", str(job["settings"]["processes"])]
+    command += ["--nproc_per_node", str(count), "-m", __name__, str(file)]
     with subprocess.Popen(
-        [*command, "-m", __name__, str(file)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as process:
-        follow(process.stdout or [], watchers)
+        try:
+            errors = follow(process.stdout or [], watchers)
+        except BaseException:
+            process.terminate()  # it ends the processes that it has started
+            raise
     file.unlink()
     if process.returncode:
+        told = errors or ["the log of the job says why"]
         raise TrainingError(
-            f"{job['settings']['processes']} training processes ended with status "
-            f"{process.returncode}: the log of the job says why"
+            f"{count} training processes ended with status {process.returncode}: {told[0]}"
         )
 
 
-def follow(lines: Iterable[str], watchers: Sequence[Watcher]) -> None:
-    """Give announced records to the watchers, and everything else to standard output."""
+def follow(lines: Iterable[str], watchers: Sequence[Watcher]) -> list[str]:
+    """Give announced records to the watchers, everything else to standard output; returns the
+    announced errors.
+    """
+    errors = []
     for line in lines:
-        if not line.startswith(MARK):
+        event, content = _announced(line)
+        if event == "error":
+            errors.append(content)
+        elif event is None:
             print(line, end="", flush=True)
-            continue
-        event, content = json.loads(line.removeprefix(MARK))
-        for watcher in watchers:
+        for watcher in watchers if event in ("resumed", "step") else ():
             watcher.resumed(content) if event == "resumed" else watcher.step(content)
+    return errors
+
+
+def _announced(line: str) -> tuple[str | None, Any]:
+    """What a line announces; nothing where other output got into the middle of it."""
+    try:
+        return json.loads(line.removeprefix(MARK)) if line.startswith(MARK) else (None, None)
+    except ValueError:
+        return None, None
 
 
 class Announcer:
@@ -72,8 +98,11 @@ class Announcer:
         """Announce a finished step's record."""
         self._announce("step", record)
 
+    def error(self, text: str) -> None:
+        """Announce why this process cannot go on."""
+        self._announce("error", text)
+
     def _announce(self, event: str, content: object) -> None:
-        # One write: what other processes print cannot get into the middle of the line.
         sys.stdout.write(f"{MARK}{json.dumps([event, content])}\n")
         sys.stdout.flush()
 
@@ -83,5 +112,22 @@ def _arguments(job: dict[str, Any]) -> dict[str, Any]:
     return {"settings": job["settings"], "saving": Checkpoints(**job["saving"]), **paths}
 
 
+def _end_with(launcher: int) -> None:
+    """End this process soon after the one that started the training, which holds lock and GPUs."""
+    while Path(f"/proc/{launcher}").exists() or not Path("/proc").exists():
+        time.sleep(1)
+    os._exit(1)
+
+
+def _main(file: Path) -> None:
+    job = json.loads(file.read_text(encoding="utf-8"))
+    threading.Thread(target=_end_with, args=(job["launcher"],), daemon=True).start()
+    try:
+        train_policy(**_arguments(job), watchers=[Announcer()])
+    except GrpoReplayError as error:
+        Announcer().error(str(error))
+        sys.exit(1)
+
+
 if __name__ == "__main__":
-    train_policy(**_arguments(json.loads(Path(sys.argv[1]).read_text())), watchers=[Announcer()])
+    _main(Path(sys.argv[1]))
