@@ -36,6 +36,12 @@ rule cells:
         cell_files(),
 
 
+# After a change of the grader: everything is graded again from the stored answers, without a GPU.
+rule grades:
+    input:
+        expand(rules.grade_answers.output.grades, cell=CHOSEN),
+
+
 rule tables:
     input:
         TABLES,
@@ -46,12 +52,25 @@ rule figures:
         FIGURES,
 
 
+# What the study costs, and what of it is done; always runs, and makes nothing.
+rule plan:
+    log:
+        f"{LOGS}/plan.log",
+    localrule: True
+    run:
+        Path(log[0]).write_text(study_plan())
+        print(Path(log[0]).read_text())
+
+
 onstart:
-    print(opening(workflow.cores))
+    if not plan_alone():
+        check_hardware()
+        print(opening(workflow.cores))
 
 
 onsuccess:
-    print(closing())
+    if not plan_alone():
+        print(closing())
 
 
 onerror:

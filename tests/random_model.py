@@ -10,12 +10,12 @@ TEXTS = (("Start at 7 and go +2", "7+2=9 \\boxed{9}"),)
 
 
 def save_random_model(
-    folder: Path, seed: int = 0, texts: Sequence[tuple[str, str]] = TEXTS
+    folder: Path, seed: int = 0, texts: Sequence[tuple[str, str]] = TEXTS, hidden_size: int = 32
 ) -> Path:
     """Write a model whose tokenizer learned pairs of problem and solution."""
     tokenizer = train_tokenizer(texts)
     sizes = SimpleNamespace(
-        hidden_size=32, layers=2, heads=4, kv_heads=2, intermediate_size=64, seed=seed
+        hidden_size=hidden_size, layers=2, heads=4, kv_heads=2, intermediate_size=64, seed=seed
     )
     save_folder(make_network(sizes, tokenizer), tokenizer, folder)
     return folder

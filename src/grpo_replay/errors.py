@@ -24,6 +24,10 @@ class TrainingError(GrpoReplayError, RuntimeError):
     """A training process that was started for a cell has failed."""
 
 
+class LockedError(GrpoReplayError, RuntimeError):
+    """Another process is at the same work."""
+
+
 class GrpoReplayWarning(UserWarning):
     """What a person should know though it stops nothing; jobs show it on the terminal."""
 

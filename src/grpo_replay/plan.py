@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grpo_replay.config import Study
+from grpo_replay.errors import ConfigError
 from grpo_replay.grid import Cell, config_hash, resolve
 
 
@@ -26,6 +27,22 @@ def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
         scale = study.scales[cell.scale]
         hours += scale.hours_evaluate + (scale.hours_train if cell.trained else 0)
     return hours
+
+
+def check_gpus(study: Study, cells: dict[str, Cell], gpus: int) -> None:
+    """Refuse a study one of whose jobs needs more GPUs than there may be used.
+
+    Raises:
+        ConfigError: naming the scale, both numbers and the repair.
+    """
+    for name in dict.fromkeys(cell.scale for cell in cells.values()):
+        wanted = study.scales[name].gpus
+        if wanted > gpus:
+            raise ConfigError(
+                f"scales.{name}.gpus: a run needs {wanted} GPUs and {gpus} are declared: look at "
+                f"`snakemake plan --config study={study.study}`, then say --config gpus={wanted} "
+                "(or more) where they are"
+            )
 
 
 def opening(study: Study, cells: dict[str, Cell], results: Path, workers: int) -> str:

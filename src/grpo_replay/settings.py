@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grpo_replay.errors import ConfigError, suggestion
 
-SETTINGS = ("study", "results", "tracking_uri", "only")
+SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only", "gpus")
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 _ABSOLUTE = re.compile(r"sqlite:////|https?://|(postgresql|mysql)(\+\w+)?://")
 

@@ -138,12 +138,13 @@ class FromScratchModel(Strict):
 
 class PretrainedModel(Strict):
     """A model from the Hub by pinned revision, or the folder of its name under
-    `GRPO_REPLAY_MODELS`.
+    `GRPO_REPLAY_MODELS`; the number of its parameters is for the plan's arithmetic.
     """
 
     source: Literal["pretrained"]
     name: str
     revision: Commit
+    parameters: PositiveInt
 
 
 Model = Annotated[FromScratchModel | PretrainedModel, Field(discriminator="source")]

@@ -99,12 +99,13 @@ def stratified_interval(
     """
     values_PV, members = _checked(values, strata_P)
     sizes = np.array([len(member) for member in members])
-    if _all_equal(values_PV):
-        if statistic is None and proportion:
+    if statistic is None and proportion:
+        if _all_equal(values_PV):
             effective = len(sizes) ** 2 / np.sum(1.0 / sizes)
             return _wilson(values_PV[0, 0], effective if trials is None else trials, confidence)
-        if sizes.min() > 1:
-            return _constant(_estimate(values_PV, members, statistic))
+    elif sizes.min() > 1 and all(_all_equal(values_PV[member]) for member in members):
+        # No resample differs (lengths may be alike within every benchmark): BCa divides 0 by 0.
+        return _constant(_estimate(values_PV, members, statistic))
     if sizes.min() < 2:
         return Interval(np.nan, np.nan, "none")
     return _bca(values_PV, members, statistic, confidence, resamples, seed)

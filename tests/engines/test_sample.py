@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import torch
+import transformers
 from transformers import (
     AutoModelForCausalLM,
     LogitsProcessorList,
@@ -120,6 +121,9 @@ def test_manifest_tells_how_the_samples_were_made(whole: Path) -> None:
     assert manifest["settings"] == dataclasses.asdict(SETTINGS)
     assert manifest["files"]["five"]["equal_texts"] == 0
     assert set(manifest["prompts_sha256"]) == {"five", "three"}
+    assert len(manifest["chat_template_sha256"]) == len(manifest["model_sha256"]) == 64
+    assert manifest["engine_version"] == transformers.__version__
+    assert {"device", "machine", "cpus", "threads"} == set(manifest["hardware"])
 
 
 def test_a_second_run_gives_the_same_bytes(
@@ -231,6 +235,16 @@ def test_chunks_cover_everything_once_and_share_no_seed(batch: int) -> None:
     seeds = [c.seed + i for c in chunks for i in range(len(c.problems) * len(c.sample_ids))]
     assert len(seeds) == len(set(seeds))
     assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_equal_texts_within_a_problem_are_counted(tmp_path: Path) -> None:
+    rows = [
+        {"problem_id": problem, "sample_id": sample, "wave_seed": 42, "text": text, "n_tokens": 1,
+         "finish_reason": "stop"}
+        for problem, texts in (("p1", "aaba"), ("p2", "abcd"))
+        for sample, text in enumerate(texts)
+    ]  # fmt: skip
+    assert write_samples(tmp_path / "a.parquet", "a", ["p1", "p2"], 4, rows) == 2
 
 
 def test_a_problem_with_other_than_k_samples_is_named(tmp_path: Path) -> None:

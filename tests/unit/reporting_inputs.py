@@ -30,6 +30,7 @@ def small_study(**changes) -> Study:
     scale = {
         "model": model,
         "micro_batch": 4,
+        "gpus": 0,
         "evaluation_max_tokens": 16,
         "evaluation_batch": 8,
         "hours_base": 0.1,
@@ -84,6 +85,7 @@ def small_study(**changes) -> Study:
             "temperature": 1.0,
             "precision": "float32",
             "gradient_checkpointing": False,
+            "rollout_engine": "transformers",
             "replay_warmup": 2,
             "buffer_capacity": 100,
         },
@@ -111,7 +113,7 @@ def write_grades(path: Path, correct_PK: np.ndarray, lengths_PK: np.ndarray | No
             "problem_id": np.repeat([f"p{i:03d}" for i in range(n)], k),
             "sample_id": np.tile(np.arange(k), n),
             "correct": correct_PK.ravel(),
-            "correct_paper": False,
+            "grade_paper": False,
             "training_reward": np.where(correct_PK.ravel(), 1.0, -1.0),
             "extracted": "1",
             "method": "verify",
@@ -124,7 +126,13 @@ def write_grades(path: Path, correct_PK: np.ndarray, lengths_PK: np.ndarray | No
     frame.to_parquet(path)
 
 
-def write_cell(study: Study, results: Path, cell: grid.Cell, graded: dict[str, np.ndarray]) -> Path:
+def write_cell(
+    study: Study,
+    results: Path,
+    cell: grid.Cell,
+    graded: dict[str, np.ndarray],
+    lengths: dict[str, np.ndarray] | None = None,
+) -> Path:
     """Write `cell.json` and the grades of a cell, and score it; return its folder."""
     folder = results / "cells" / cell.cell
     folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +145,8 @@ def write_cell(study: Study, results: Path, cell: grid.Cell, graded: dict[str, n
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(json.dumps(made))
     for name, correct_PK in graded.items():
-        write_grades(folder / "grades" / f"{name}.parquet", correct_PK)
+        lengths_PK = None if lengths is None else lengths[name]
+        write_grades(folder / "grades" / f"{name}.parquet", correct_PK, lengths_PK)
     paths = {name: folder / "grades" / f"{name}.parquet" for name in graded}
     score_cell(folder / "cell.json", paths, folder / "scores.json")
     return folder
@@ -164,21 +173,101 @@ def random_results(study: Study, results: Path, left_out: tuple[str, ...] = ()) 
         folder = write_cell(study, results, cell, graded)
         if cell.trained:
             write_metrics(folder, _random_metrics(rng, cell, study.training.steps))
+            write_replay(folder, _random_replay(rng, cell, study.training.steps))
     collect_scores(study, results, results / "scores.parquet")
+
+
+def write_replay(folder: Path, rows: list[tuple[int, int, str]]) -> None:
+    """Write the rows trained on, each (step, age, rollout id), as a cell's `replay.parquet`."""
+    frame = pd.DataFrame(rows, columns=["step", "age", "rollout_id"])
+    path = folder / "train" / "replay.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.assign(replayed=frame["age"] > 0).to_parquet(path)
+
+
+def _random_replay(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[tuple]:
+    rows = [(step, 0, f"{step}-0-{i}") for step in range(1, steps + 1) for i in range(4)]
+    if cell.tau_max is not None:
+        for step in range(3, steps + 1):
+            ages = rng.integers(1, min(cell.tau_max, step - 1) + 1, size=2)
+            rows += [(step, int(age), f"{step - age}-0-{i}") for i, age in enumerate(ages)]
+    return rows
+
+
+def paper_study(**changes) -> Study:
+    """The small study with the paper's scales and every cell of its tables, ablated at 1.7B."""
+    content = small_study().model_dump(mode="json")
+    scales = ["0.6B", "1.7B", "4B"]
+    anchored = {"composition": "anchored"}
+    methods = content["methods"] | {
+        "pool-advantage": {
+            "composition": "pool",
+            "unit": "rollout",
+            "priority": "abs_advantage",
+        },
+        "uniform-query": {**anchored, "unit": "query", "priority": "uniform"},
+        "sigma_g-query": {**anchored, "unit": "query", "priority": "sigma_g"},
+        "uniform-rollout": {**anchored, "unit": "rollout", "priority": "uniform"},
+        "sigma_g-rollout": {**anchored, "unit": "rollout", "priority": "sigma_g"},
+    }
+    first = {"tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5], "seeds": [SEED]}
+    main = ["grpo", "uniform-pool", "sigma_g-pool", "ours", "pool-advantage"]
+    one = {"scales": ["1.7B"], **first}
+    ages = {"tau_max": [1, 10, 30, 60]}
+    content |= {
+        "scales": dict.fromkeys(scales, content["scales"]["s"]),
+        "methods": methods,
+        "grid": [
+            {"scales": scales, "methods": main, **first},
+            {**one, "methods": ["uniform-query", "sigma_g-query", "sigma_g-rollout"]},
+            {**one, "methods": ["ours"], **ages},
+            {**one, "methods": ["uniform-rollout"], "tau_max": [1, 10, 30]},
+            {**one, "methods": ["ours"], "replay_ratio": [0.5, 1.0], "alpha": [0.5, 1.0]},
+        ],
+    }
+    return Study.model_validate(content | changes)
 
 
 def _random_metrics(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[dict]:
     records = []
     for step in range(1, steps + 1):
         replayed = cell.tau_max is not None and step > 2
+        ages = range(min(cell.tau_max, step - 1) + 1) if replayed else (0,)
         drift = 1e-4 * (cell.tau_max or 1) ** 0.5
+        clipped = {"fresh": 6e-4 + rng.normal(0, 5e-5), "replay": 2e-3 + drift * step}
+        if not replayed:
+            clipped["replay"] = None
+        clips = {}
+        for part, value in clipped.items():
+            clips[f"clip_ratio/{part}"] = value
+            clips[f"clip_ratio/{part}_low"] = clips[f"clip_ratio/{part}_high"] = value and value / 2
         records.append(
             {
                 "step": step,
                 "reward/mean": float(np.tanh(step / steps * 1.5 - 0.5 + rng.normal(0, 0.1))),
                 "completions/mean_length": float(40 + 10 * step / steps + rng.normal(0, 2)),
-                "clip_ratio/fresh": float(6e-4 + rng.normal(0, 5e-5)),
-                "clip_ratio/replay": 2e-3 + drift * step if replayed else None,
+                "completions/mean_length_correct": 38.0,
+                "completions/mean_length_incorrect": 44.0 if step % 3 else None,
+                "completions/truncated_share": 0.1,
+                "groups/count": 2,
+                "survivors/rollouts": int(rng.integers(1, 3) * 4),
+                "groups/all_correct_percent": 0.0,
+                "groups/all_wrong_percent": 50.0,
+                "replay/age_histogram": {str(age): 4 if age == 0 else 1 for age in ages},
+                "buffer/size": 4 * min(step, cell.tau_max or 0),
+                "buffer/evicted_age": 4 * (step > (cell.tau_max or 0)),
+                "buffer/evicted_capacity": 0,
+                "updates/skipped": 0,
+                "entropy": 0.1 + rng.normal(0, 0.01),
+                **clips,
+                "ratio/fresh_mean": 1.0001,
+                "ratio/replay_mean": 1.0 - drift * step if replayed else None,
+                "ratio/replay_effective_sample_share": 0.99 if replayed else None,
+                "ratio/log_ratio_by_age": {str(age): -drift * age for age in ages},
+                "perf/generation_seconds": 3.0,
+                "perf/scoring_seconds": 1.0,
+                "perf/update_seconds": 2.0,
+                "perf/step_seconds": 6.0,
             }
         )
     return records

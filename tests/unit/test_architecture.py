@@ -26,12 +26,13 @@ LAYERS = [
     {"math_answers", "replay"},
     {"hub"},
     {"problems"},
-    {"preflight", "plan", "tracking"},
+    {"preflight", "plan"},
     {"training", "evaluation", "reporting"},
+    {"tracking"},
 ]
 SIDES = {"training", "evaluation", "reporting"}
 DOORS = {
-    "mlflow": {"tracking.py"},
+    "mlflow": {"tracking"},
     "trl": {"training"},
     "math_verify": {"math_answers"},
     "vllm": {"evaluation/engines.py"},

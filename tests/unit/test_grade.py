@@ -1,5 +1,6 @@
 """Grading of stored samples: verdicts of three verifiers, and refusal of what does not belong."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from grpo_replay.errors import DataError
 from grpo_replay.evaluation.grade import grade_answers
 from grpo_replay.evaluation.sample_files import problems_digest, write_parquet, write_samples
-from grpo_replay.files import file_digest, write_json
+from grpo_replay.files import file_digest, folder_digest, write_json
 from grpo_replay.problems import read_problems, write_problems
 
 PROBLEMS = [
@@ -38,14 +39,15 @@ def sample(problem_id: str, sample_id: int, text: str) -> dict[str, Any]:
 def grade(tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
     """Return a function that grades the samples in `tmp_path`, where right ones lie beforehand."""
     write_problems(tmp_path / "math.jsonl", PROBLEMS)
+    write_json(tmp_path / "model" / "config.json", {"weights": 1})
     samples = tmp_path / "samples" / "math.parquet"
     rows = [sample(name, i, text) for name in TEXTS for i, text in enumerate(TEXTS[name])]
     assert write_samples(samples, "math", list(TEXTS), 2, rows) == 0
     seal(tmp_path)
 
     def run() -> list[dict[str, Any]]:
-        benchmarks = {"math": tmp_path / "math.jsonl"}
-        grade_answers(samples.parent, benchmarks, {"math": 2}, tmp_path / "grades", 5.0, 1)
+        benchmarks, model = {"math": tmp_path / "math.jsonl"}, tmp_path / "model"
+        grade_answers(samples.parent, model, benchmarks, {"math": 2}, tmp_path / "grades", 5.0, 1)
         return pq.read_table(tmp_path / "grades" / "math.parquet").to_pylist()
 
     return run
@@ -54,6 +56,7 @@ def grade(tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
 def seal(folder: Path) -> None:
     """Write the manifest that belongs to the samples as they are."""
     manifest = {
+        "model_sha256": folder_digest(folder / "model"),
         "problems_sha256": {"math": problems_digest(read_problems(folder / "math.jsonl"))},
         "files": {"math": {"sha256": file_digest(folder / "samples" / "math.parquet")}},
     }
@@ -71,7 +74,7 @@ def test_three_verifiers_side_by_side(grade: Callable[[], list[dict[str, Any]]])
         ("half", 0), ("half", 1), ("two", 0), ("two", 1),
     ]  # fmt: skip
     assert [row["correct"] for row in rows] == [True, True, False, False]
-    assert [row["correct_paper"] for row in rows] == [True, True, True, False]  # "2" has no box
+    assert [row["grade_paper"] for row in rows] == [True, True, True, False]  # "2" has no box
     assert rows[1]["training_reward"] == 1.0
     assert [row["training_reward"] for row in rows[2:]] == [-1.0, -1.0]
     assert [row["extracted"] for row in rows] == ["0.5", "\\frac{1}{2}", None, "3"]
@@ -88,7 +91,13 @@ def test_three_verifiers_side_by_side(grade: Callable[[], list[dict[str, Any]]])
             lambda rows: [*rows[:-1], {**rows[-1], "problem_id": "three"}],
             "row 3: unknown problem id 'three'",
         ),
-        (lambda rows: [*rows[:-1], {**rows[-1], "text": "other"}], "not the file that manifest"),
+        (
+            lambda rows: [{**row, "text": f"another model's {row['text']}"} for row in rows],
+            "not the file that manifest.json beside it describes .of another model",
+        ),
+        (lambda rows: [*rows[:-1], {**rows[-1], "text": None}], "row 3: text is missing"),
+        (lambda rows: [rows[0], {**rows[1], "n_tokens": None}], "row 1: n_tokens is missing"),
+        (lambda rows: [], "problem 'half': found 0 samples"),
     ],
 )
 def test_wrong_samples_are_refused(
@@ -118,6 +127,29 @@ def test_missing_and_empty_files_are_refused(
         grade()
     (tmp_path / "samples" / "manifest.json").unlink()
     with pytest.raises(DataError, match="manifest.json: missing"):
+        grade()
+
+
+def test_samples_of_another_model_are_refused_and_outlive_their_own(
+    tmp_path: Path, grade: Callable[[], list[dict[str, Any]]]
+) -> None:
+    """A whole folder of samples, its manifest too, that lies in the place of another cell's."""
+    write_json(tmp_path / "model" / "config.json", {"weights": 2})
+    message = r"manifest.json: the samples are of another model than .*model; remove the samples"
+    with pytest.raises(DataError, match=message):
+        grade()
+    shutil.rmtree(tmp_path / "model")
+    assert len(grade()) == 4
+
+
+def test_samples_of_other_columns_are_refused(
+    tmp_path: Path, grade: Callable[[], list[dict[str, Any]]]
+) -> None:
+    path = tmp_path / "samples" / "math.parquet"
+    table = pq.read_table(path)
+    position = table.schema.get_field_index("sample_id")
+    write_parquet(path, table.set_column(position, "sample_id", table["sample_id"].cast("double")))
+    with pytest.raises(DataError, match=r"sample_id \(double\).*expected.*sample_id \(int64\)"):
         grade()
 
 

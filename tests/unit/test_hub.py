@@ -138,6 +138,7 @@ def test_a_model_comes_from_the_hub(
     shutil.copytree(tiny_model, root / "org" / "tiny")
     (root / "org" / "tiny" / "code.py").write_text("raise SystemExit('never run')")
     model = {"source": "pretrained", "name": "org/tiny", "revision": COMMIT}
+    model["parameters"] = 1
     done = make("model", model)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "model.safetensors").read_bytes() == (

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,9 @@ RIGHT = [
     (r"\$36", "36"),
     ("18.90", r"\$18.90"), (r"5.4 \text{ cents}", r"5.4\text{ cent}"),
     (r"\frac{270}7\text{ degrees}", r"\frac{270}{7}"),
-    ("10000", "10 000"), ("10000", r"10\,000"), ("10000", r"10\;000"), ("10000", r"10\ 000"),
+    ("10000", "10 000"), ("10000", r"10\,000"), ("10000", r"10 \, 000"),
+    ("1234567", r"1\,234 \, 567"), ("1234.5", "1{,}234.5"), ("10000", r"10\;000"),
+    ("10000", r"10\ 000"),
     ("10000", "10{,}000"), ("10000", "10,000"), ("(1{,}000,2)", "(1000,2)"),
     (r"11,\! 111,\! 111,\! 100", "11111111100"),
     ("016", "16"), ("16", "016"), ("5", "+5"), (".0000672", "6.72e-5"),
@@ -58,23 +61,34 @@ RIGHT = [
     (r"50\%", "50"), (r"50\%", "0.5"), ("50", r"50\%"), ("12.5", r"12.5\%"),
     (r"25\%", r"\frac14"),
     (r"1\frac{4}{5}", r"\frac{9}{5}"), (r"1\frac45", "1 4/5"), (r"137 \frac{1}{2}", "137.5"),
+    ("52_8", "52 base 8"), ("52_8", r"52\text{ (base 8)}"), ("52_8", r"52\text{ in base eight}"),
     ("52_8", "52"), ("52_8", "52_{8}"), ("52_8", "(52)_8"), ("52_8", r"52_{\text{eight}}"),
     ("5", "101_2"),
     (r"90^\circ", "90"), ("204", r"204^\circ"), (r"90^\circ", r"90\text{ degrees}"),
     (r"1 \pm \sqrt{19}", r"1-\sqrt{19}, 1+\sqrt{19}"), (r"\pm 5", "5,-5"),
-    ("(1,2)", "1,2"), ("1,-2", "-2,1"), ("1,-2", r"\{-2,1\}"), (r"\{1,2,3\}", r"\{3,1,2\}"),
+    (r"\frac{1\pm\sqrt5}{2}", r"\frac{1-\sqrt5}{2}, \frac{1+\sqrt5}{2}"),
+    (r"1 \pm \sqrt{19}", r"x = 1 \mp \sqrt{19}"), (r"\pm 1, \pm 2", "-2,-1,1,2"),
+    (r"\infty", "∞"), (r"\sqrt{2}", "√2"), (r"[2,\infty)", "x ≥ 2"), ("6", "2·3"), ("5,-5", "±5"),
+    ("5", "2+3"), (r"\frac12", r"\frac{2}{4}"), ("30", r"30 \text{ or } 30.0"),
+    ("(1,2)", "1,2"), ("1,2", "2,1,2"), ("1,-2", "-2,1"), ("1,-2", r"\{-2,1\}"),
+    (r"\{1,2,3\}", r"\{3,1,2\}"),
     (r"\{1,2\}", "2,1"),
     (r"(0,9) \cup (9,36)", r"(9,36)\cup(0,9)"), (r"x \in [-2,7]", r"-2\le x\le 7"),
     (r"(2,\infty)", "x>2"),
     ("5", "x=5"), ("x=5", "5"), ("5x - 7y + 4 = 0", "10x-14y+8=0"),
     (r"\text{(C)}", "C"), (r"\text{(C)}", "c"), (r"\text{(C)}", "(C)"), (r"\text{(C)}", "C. 5"),
-    (r"\text{(C)}", r"\text{(C) }5"),
+    (r"\text{(C)}", r"\text{(C) }5"), (r"\text{(C)}", r"\textbf{(C)}\ 5"),
+    (r"\text{(C)}", r"\text{Option C}"), (r"\text{(C)}", r"\text{The answer is (C)}"),
+    (r"\text{(C)}", "(C) f(a)+(a+b)"), (r"\text{June 20}", "June 20."),
     (r"\text{Evelyn}", "evelyn."), (r"\text{Evelyn}", r"\textbf{Evelyn}"),
 ]  # fmt: skip
 WRONG = [
     ("6 - 5i", "5"), (r"\frac 34", "34"), (r"3\sqrt{13}", "3"), (r"\frac 34", "3"), ("2k+2", "2"),
     (r"(-\infty, 0]", "0"),
-    ("30", r"\text{not }30"), ("4", r"4\text{ or }5"), ("3", "3!"), ("30", ""), ("30", " "),
+    ("30", r"\text{not }30"), ("4", r"4\text{ or }5"), ("5", r"4\text{ or }5"), ("30", "30 or 20"),
+    ("30", r"30\text{ apples and }20\text{ pears}"), ("30", r"30\text{ min }20\text{ s}"),
+    ("1", r"1\text{ hour }30\text{ minutes}"), ("30", r"\text{30 or 20}"),
+    (r"\frac13", r"\frac13 \text{ or about } 0.333"), ("3", "3!"), ("30", ""), ("30", " "),
     (r"5.4 \text{ cents}", r"5.4\text{ dollars}"), ("(1,234)", "1234"),
     (".0000672", ".0000671"), ("30", "30.0000001"), ("1", "0.9999999"), (r"\frac13", "0.333"),
     (r"\frac{1}{576}", "0.001736"),
@@ -85,13 +99,20 @@ WRONG = [
     (r"\sqrt{2}", r"\sqrt{2}+10^{-30}"),
     ("11/2", "1 1/2"), ("12", "1 2"),
     ("50", "0.5"), (r"50\%", "5"), (r"1\frac{4}{5}", "14/5"), (r"1\frac{4}{5}", r"\frac{4}{5}"),
-    ("52_8", "52_9"), ("52_8", "42"), ("52", "52_8"), (r"90^\circ", r"\frac{\pi}{2}"),
+    ("52_8", "52_9"), ("52_8", r"52\text{ (base 9)}"), ("52_8", "52 base 9"), ("52_8", "42"),
+    ("52", "52_8"), (r"90^\circ", r"\frac{\pi}{2}"),
     (r"90^\circ", r"91^\circ"),
+    (r"\frac{1\pm\sqrt5}{2}", r"\frac{1+\sqrt5}{2}"), ("5", r"\{5,-5\}"),
+    (r"1 \pm \sqrt{19}", r"1 \pm \sqrt{18}"),
     (r"1 \pm \sqrt{19}", r"1+\sqrt{19}"), (r"\pm 5", "5"), ("5", r"\pm 5"),
     ("(1,2)", "(2,1)"), ("(1,2)", "2,1"), ("1,-2", "(-2,1)"), ("(1,2)", r"\{1,2\}"),
     (r"\{1,2\}", "(1,2)"), ("3, 5, 7", "3,5"),
     ("[0,1)", "[0,1]"), ("(1,2)", "[1,2]"), ("x=5", "y=5"), ("5x - 7y + 4 = 0", "0"),
     ("y = 2x + 3", "3"),
+    (r"\text{(C)}", "(C), (B)"), (r"\text{(C)}", r"(B) \text{ and } (C)"),
+    (r"\text{(C)}", "C) or D)"),
+    (r"\text{(C)}", "B, C"), (r"\text{(C)}", "5"), (r"\text{June 20}", "20"),
+    (r"\text{June 20}", "June 21"),
     (r"\text{(C)}", "B"), (r"\text{(C)}", "Circle"),
     (r"\text{Evelyn}", r"\text{Evelyn is fastest}"), (r"\text{even}", r"\text{odd}"),
 ]  # fmt: skip
@@ -218,6 +239,14 @@ def test_paper_verdict_judges_the_raw_completion() -> None:
 def test_bad_gold_is_refused(gold: object) -> None:
     with pytest.raises(DataError, match="gold answer .*: write the final answer as a LaTeX string"):
         check_gold(gold)
+
+
+@pytest.mark.parametrize("many", [grade_many, grade_paper_many])
+@pytest.mark.parametrize("wrong", [5, None, float("nan")])
+def test_pairs_of_anything_but_strings_are_refused(many: Callable, wrong: object) -> None:
+    for pair in ((wrong, "\\boxed{5}"), ("5", wrong)):
+        with pytest.raises(DataError, match=r"pair 1: .* is (int|NoneType|float), not a string"):
+            many([("7", "\\boxed{7}"), pair])
 
 
 def test_hanging_answers_are_counted_and_stall_nobody() -> None:

@@ -72,6 +72,8 @@ def test_bad_grades_are_refused_by_name(scored):
         (whole.iloc[:-1], "'p003' has 1 samples, not k = 2"),
         (pd.concat([whole, whole.iloc[:1]]), "sample 0 of problem 'p000' is there twice"),
         (whole.iloc[:0], "no graded samples"),
+        (whole.assign(correct=[True, None, *[True] * 6]), "row 1: correct is missing; delete"),
+        (whole.assign(n_tokens=[*[1.0] * 7, np.nan]), "row 7: n_tokens is missing; delete"),
     ):
         broken.to_parquet(paths["easy"])
         with pytest.raises(DataError, match="easy.parquet.*" + message):

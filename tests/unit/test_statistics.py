@@ -1,16 +1,14 @@
 """Statistics against enumeration, hand-computed values, simulation, and the published Table 1."""
 
-import csv
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-import grpo_replay.statistics
 from grpo_replay.metrics import accuracy_efficiency_score, avg_at_k, mean_pass_at_k
+from grpo_replay.reporting import published
 from grpo_replay.statistics import (
     Interval,
     bootstrap_interval,
@@ -21,28 +19,6 @@ from grpo_replay.statistics import (
     seed_interval,
     stratified_interval,
 )
-
-PUBLISHED = Path(grpo_replay.statistics.__file__).parent / "reporting" / "published"
-# Problems and samples a problem, as "Evaluation" of the paper has them.
-BENCHMARKS = {
-    "math500": (500, 8),
-    "aime25": (30, 16),
-    "aime26": (30, 16),
-    "hmmt_feb25": (30, 16),
-    "hmmt_feb26": (33, 16),
-}
-
-
-def unreachable_cells(rows: list[dict[str, str]]) -> set[tuple[str, str, str]]:
-    """(scale, method, column) of every number that its benchmark cannot give."""
-    return {
-        (row["scale"], row["method"], f"{benchmark}_{column}")
-        for row in rows
-        for benchmark, (n, samples) in BENCHMARKS.items()
-        for column, k in (("avg", samples), ("pass", 1))
-        if not reachable(float(row[f"{benchmark}_{column}"]), n, k)
-    }
-
 
 # --- intervals -----------------------------------------------------------------------------------
 
@@ -135,6 +111,12 @@ def test_equal_lengths_and_single_problems() -> None:
     single = stratified_interval([0.0, 50.0, 100.0], ["a", "a", "b"])
     assert single.method == "none"
     assert np.isnan([single.low, single.high]).all()
+
+
+def test_lengths_that_are_alike_within_each_benchmark_give_zero_width() -> None:
+    lengths, strata = [22.0, 22.0, 62.0, 62.0], ["a", "a", "b", "b"]
+    interval = stratified_interval(lengths, strata, proportion=False)
+    assert interval == Interval(42.0, 42.0, "constant")
 
 
 def test_small_discrete_samples_always_have_an_ordered_interval() -> None:
@@ -306,9 +288,12 @@ def test_holm_by_hand_in_the_order_given() -> None:
 
 
 def test_reachable_finds_two_rows_of_table_1() -> None:
-    with (PUBLISHED / "table01_main.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    cells = unreachable_cells(rows)
+    cells = {
+        (row["scale"], row["method"], column)
+        for row in published.rows("table01")
+        for column in row
+        if column not in ("scale", "method") and not published.possible(column, row[column])
+    }
     assert {(scale, method) for scale, method, _ in cells} == {
         ("1.7B", "uniform-pool"),
         ("4B", "uniform-pool"),
@@ -354,7 +339,7 @@ def test_values_outside_of_a_percentage_are_unreachable() -> None:
 
 def test_our_own_numbers_are_reachable() -> None:
     rng = np.random.default_rng(12)
-    for n, k in BENCHMARKS.values():
+    for n, k in published.BENCHMARKS.values():
         for _ in range(50):
             correct_PK = rng.random((n, k)) < rng.random()
             for value in (avg_at_k(correct_PK), round(avg_at_k(correct_PK), 2)):

@@ -13,7 +13,8 @@ from reporting_inputs import small_study, write_cell, write_metrics
 from grpo_replay import grid
 from grpo_replay.config import Study
 from grpo_replay.reporting import tables
-from grpo_replay.reporting.formats import Number, number_text, tex
+from grpo_replay.reporting.formats import Number, number_text
+from grpo_replay.reporting.latex import tex
 from grpo_replay.reporting.scores import collect_scores
 from grpo_replay.reporting.summaries import default_settings
 
@@ -227,7 +228,7 @@ def test_tex_escapes():
 def test_tables_are_the_same_bytes_again(main):
     _, folder, _ = main
     tables.main_table(small_study(), folder.parent, folder / "again")
-    for suffix in ("csv", "md", "tex"):
+    for suffix in ("csv", "md", "tex", "html"):
         assert (folder / f"again.{suffix}").read_bytes() == (folder / f"main.{suffix}").read_bytes()
 
 

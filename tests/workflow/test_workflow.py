@@ -11,8 +11,9 @@ import pandas as pd
 import psutil
 import pytest
 import yaml
-from mlflow import MlflowClient
 from repository_copy import Workflow, copy_repository
+
+from grpo_replay.statistics import reachable
 
 CELLS = {
     "s/base",
@@ -42,11 +43,17 @@ def test_scores_hold_every_cell_and_benchmark(finished: Workflow) -> None:
 
 
 def test_every_table_and_figure_is_there(finished: Workflow) -> None:
-    for name in ("main", "age"):
-        for ending in ("csv", "md", "tex"):
-            assert (finished.results / "tables" / f"{name}.{ending}").stat().st_size > 100
+    numbered = [f"table{number:02d}" for number in range(1, 14)]
+    compared = [f"{name}_comparison" for name in numbered if name != "table07"]
+    for name in ("main", "age", *numbered, *compared, "published_check"):
+        for ending in ("csv", "md", "tex", "html"):
+            # A comparison with nothing to compare is a line of headings.
+            assert (finished.results / "tables" / f"{name}.{ending}").stat().st_size > 50
+    verifiers = pd.read_csv(finished.results / "tables" / "verifiers.csv")
+    counted = verifiers.groupby(["cell", "benchmark"]).answers.sum()
+    assert set(counted) == {6 * 4} and len(counted) == 2 * len(CELLS)
     for name in ("accuracy", "tau_max", "training", "clip"):
-        for ending in ("png", "svg"):
+        for ending in ("png", "svg", "pdf"):
             assert (finished.results / "figures" / f"{name}.{ending}").stat().st_size > 1000
 
 
@@ -71,27 +78,6 @@ def test_progress_and_summary_are_shown(finished: Workflow) -> None:
     assert "[cell 2/6 s/grpo-seed42] step 4/4: reward" in output
     assert "6 of 6 cells are finished" in output
     assert "mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///" in output
-
-
-def test_mlflow_has_one_run_a_cell(finished: Workflow) -> None:
-    client = MlflowClient(f"sqlite:///{finished.folder}/results/mlflow.db")
-    experiment = client.get_experiment_by_name("tiny")
-    runs = client.search_runs([experiment.experiment_id])
-    by_cell = {run.data.tags["cell"]: run for run in runs}
-    assert len(runs) == len(by_cell)
-    assert set(by_cell) == CELLS | {"results"}
-    assert {run.info.status for run in runs} == {"FINISHED"}
-    ours = by_cell["s/ours-tau10-r0.5-a0.5-seed42"]
-    tags = ours.data.tags
-    assert (tags["study"], tags["scale"], tags["method"]) == ("tiny", "s", "ours")
-    assert tags["commit"]
-    assert ours.data.params["training.learning_rate"] == "0.0003"
-    history = client.get_metric_history(ours.info.run_id, "reward/mean")
-    assert [point.step for point in history] == [1, 2, 3, 4]
-    scores = pd.read_parquet(finished.results / "scores.parquet").query("cell == @tags['cell']")
-    assert ours.data.metrics["eval/avg"] == pytest.approx(scores.avg_at_k.mean())
-    results = by_cell["results"].info.run_id
-    assert {a.path for a in client.list_artifacts(results)} == {"tables", "figures"}
 
 
 # --- what is made again ---
@@ -136,6 +122,45 @@ def test_an_edited_decoding_trains_nothing(edited: Workflow) -> None:
     jobs = edited.jobs()
     assert jobs["sample_answers"] == len(CELLS)
     assert "train_policy" not in jobs
+
+
+def test_a_changed_grader_grades_stored_answers_again(finished: Workflow, tmp_path: Path) -> None:
+    """No training, no sampling, and not one model: the stored answers are enough."""
+    workflow = Workflow(tmp_path / "regraded")
+    shutil.copytree(finished.folder, workflow.folder)
+    versions = workflow.folder / "src" / "grpo_replay" / "grid.py"
+    code = versions.read_text()
+    edited = re.sub(r"^GRADER_VERSION = \d+$", "GRADER_VERSION = 999", code, flags=re.MULTILINE)
+    assert edited != code
+    versions.write_text(edited)
+    assert workflow.jobs("grades") == {"grade_answers": len(CELLS), "grades": 1}
+    made_again = {"grade_answers", "write_cell", "score_cell"}
+    jobs = workflow.jobs("all")
+    assert {rule: jobs[rule] for rule in made_again} == dict.fromkeys(made_again, len(CELLS))
+    assert not jobs.keys() & {"train_policy", "sample_answers", "make_base_model", "make_problems"}
+
+    for model in [workflow.results / "base_models", *workflow.results.glob("cells/*/*/model")]:
+        shutil.rmtree(model)
+    cell = workflow.results / "cells" / "s/grpo-seed42"
+    samples = {path: path.read_bytes() for path in (cell / "samples").iterdir()}
+    before = (cell / "grades" / "clock3.parquet").stat().st_mtime_ns
+    done = workflow.run("grades", "only=s/grpo-*")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (cell / "grades" / "clock3.parquet").stat().st_mtime_ns > before
+    assert samples == {path: path.read_bytes() for path in (cell / "samples").iterdir()}
+    assert not (workflow.results / "base_models").exists()
+
+
+def test_our_own_accuracies_can_exist(finished: Workflow) -> None:
+    """Means of n problems x k samples: the check that finds two rows of the paper's Table 1."""
+    scores = pd.read_parquet(finished.results / "scores.parquet")
+    for row in scores.itertuples():
+        assert reachable(row.avg_at_k, row.n_problems, row.k), row.cell
+        assert reachable(row.avg_at_k_paper, row.n_problems, row.k), row.cell
+        assert reachable(row.pass_at_k, row.n_problems, 1), row.cell
+    main = pd.read_csv(finished.results / "tables" / "main.csv")
+    for value in main[main.method != "chance"]["clock3_avg"].dropna():
+        assert reachable(value, 6, 4)
 
 
 def test_one_cell_by_its_file(finished: Workflow) -> None:
@@ -320,8 +345,28 @@ def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
         "source": "pretrained",
         "name": "org/model",
         "revision": "0" * 40,
+        "parameters": 1,
     }
     edited.study.write_text(yaml.safe_dump(study))
     done = edited.run("-n", GRPO_REPLAY_MODELS=str(tmp_path))
     assert done.returncode != 0
     assert "scales.s.model.name" in done.stdout and "put org/model there" in done.stdout
+
+
+# --- the paper's study, which has no model on this machine ---
+
+
+def test_a_dry_run_of_the_papers_study_lists_its_jobs(finished: Workflow) -> None:
+    done = finished.run("-n", study="paper")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for count in ("make_base_model 3", "train_policy 27", "sample_answers 30", "score_cell 30"):
+        assert count in " ".join(done.stdout.split()) + " ".join(done.stderr.split())
+
+
+def test_the_papers_study_does_not_start_without_its_gpus(finished: Workflow) -> None:
+    done = finished.run(study="paper")
+    assert done.returncode != 0
+    assert "a run needs 4 GPUs and 0 are declared" in done.stdout + done.stderr
+    assert not (finished.folder / "results" / "paper" / "cells").exists()
+    plan = finished.run("plan", study="paper")
+    assert plan.returncode == 0 and "27 trained cells" in plan.stdout

@@ -1,4 +1,4 @@
-# All finished cells of the study in one table.
+# All finished cells of the study in one table, and where their verifiers disagree.
 rule collect_scores:
     input:
         cells=cell_files(),
@@ -12,3 +12,22 @@ rule collect_scores:
         study=STUDY.model_dump(mode="json"),
     script:
         "../scripts/collect_scores.py"
+
+
+rule verifiers_table:
+    input:
+        scores=rules.collect_scores.output.scores,
+    output:
+        table=report(
+            f"{RESULTS}/tables/verifiers.csv",
+            caption="../report/verifiers_table.rst",
+            category="Tables",
+        ),
+    log:
+        f"{LOGS}/verifiers_table.log",
+    conda:
+        "../../envs/report.yaml"
+    params:
+        study=STUDY.model_dump(mode="json"),
+    script:
+        "../scripts/verifiers_table.py"

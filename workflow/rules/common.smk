@@ -33,14 +33,27 @@ except GrpoReplayError as error:
 RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
-TABLE_FORMATS = ["csv", "md", "tex"]
-FIGURE_FORMATS = ["png", "svg"]
-TABLES = expand(f"{RESULTS}/tables/{{name}}.{{ext}}", name=["main", "age"], ext=TABLE_FORMATS)
+TABLE_FORMATS = ["csv", "md", "tex", "html"]
+FIGURE_FORMATS = ["png", "svg", "pdf"]
+# Table 7 holds the paper's column itself.
+NUMBERED = [f"table{number:02d}" for number in range(1, 14)]
+COMPARED = [f"{name}_comparison" for name in NUMBERED if name != "table07"]
+TABLES = expand(
+    f"{RESULTS}/tables/{{name}}.{{ext}}",
+    name=["main", "age", *NUMBERED, *COMPARED, "published_check"],
+    ext=TABLE_FORMATS,
+)
+# One process draws these: starting it costs more than a figure.
+FURTHER_FIGURES = """
+    figure2 figure3 pass_at_k accuracy_length method_tau_max gain learning replay_ages reuse
+    drift log_ratio groups buffer completions seconds
+""".split()
 FIGURES = expand(
     f"{RESULTS}/figures/{{name}}.{{ext}}",
-    name=["accuracy", "tau_max", "training", "clip"],
+    name=["accuracy", "tau_max", "training", "clip", *FURTHER_FIGURES],
     ext=FIGURE_FORMATS,
 )
+TABLES += [f"{RESULTS}/tables/verifiers.csv"]
 
 
 def lookup(kind, known, name):
@@ -108,6 +121,34 @@ def position(wildcards):
     return f"{list(CELLS).index(cell_of(wildcards).cell) + 1}/{len(CELLS)}"
 
 
+def study_plan():
+    """The plan of the chosen cells; imported here, since a run needs no tables to start."""
+    from grpo_replay.reporting.cost import plan_text
+
+    return plan_text(STUDY, CHOSEN, Path(RESULTS), int(config["gpus"]))
+
+
+def plan_alone():
+    """Whether nothing but the plan was asked for."""
+    return set(workflow.dag_settings.targets) == {"plan"}
+
+
+def check_hardware():
+    """Refuse to start what does not fit the declared GPUs."""
+    try:
+        plan.check_gpus(STUDY, CHOSEN, int(config["gpus"]))
+    except GrpoReplayError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def missed():
+    """How often the MLflow store was out of reach at the end of a run: once more, and the next run
+    brings it up to date.
+    """
+    count = Path(RESULTS, "tracking", "misses.txt")
+    return count.read_text() if count.is_file() else "0"
+
+
 def opening(cores):
     """What a run will make, and about how long that takes."""
     return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores)
@@ -128,7 +169,7 @@ def table_files(name):
 
 def figure_files(name):
     """The files of a figure, with caption and labels for the report."""
-    entry = {"caption": f"../report/{name}_figure.rst", "category": "Figures"}
+    entry = {"caption": f"../report/figures/{name}.rst", "category": "Figures"}
     labels = {ext: {"figure": name, "format": ext} for ext in FIGURE_FORMATS}
     stem = f"{RESULTS}/figures/{name}"
     return [report(f"{stem}.{ext}", labels=labels[ext], **entry) for ext in FIGURE_FORMATS]

@@ -35,6 +35,8 @@ rule grade_answers:
     resources:
         position=position,
     params:
+        # No input: stored samples are graded also where the model is no more.
+        model=policy,
         k={name: benchmark.k for name, benchmark in STUDY.benchmarks.items()},
         timeout=STUDY.evaluation.grade_timeout_seconds,
         grader_version=grid.GRADER_VERSION,

@@ -1,4 +1,4 @@
-# Tables and figures, one rule each, and their copies in MLflow.
+# Tables and figures, most of them in one job each, and everything in MLflow.
 rule main_table:
     input:
         scores=rules.collect_scores.output.scores,
@@ -21,28 +21,79 @@ use rule main_table as age_table with:
         f"{LOGS}/age_table.log",
 
 
-use rule main_table as accuracy_figure with:
+# One job: loading the libraries costs more than making a table. The report shows the HTML files.
+use rule main_table as paper_tables with:
+    output:
+        [
+            report(
+                f"{RESULTS}/tables/{name}.html",
+                caption=f"../report/{name}.rst",
+                category="The paper's tables",
+                labels={"table": name.removeprefix("table"), "numbers": "this study"},
+            )
+            for name in NUMBERED
+        ],
+        [
+            report(
+                f"{RESULTS}/tables/{name}.html",
+                caption="../report/comparison.rst",
+                category="The paper's tables",
+                labels={"table": name[5:7], "numbers": "this study, paper, difference"},
+            )
+            for name in COMPARED
+        ],
+        report(
+            f"{RESULTS}/tables/published_check.html",
+            caption="../report/published_check.rst",
+            category="The paper's tables",
+            labels={"table": "all", "numbers": "paper, recomputed"},
+        ),
+        expand(
+            f"{RESULTS}/tables/{{name}}.{{ext}}",
+            name=[*NUMBERED, *COMPARED, "published_check"],
+            ext=["csv", "md", "tex"],
+        ),
+    log:
+        f"{LOGS}/paper_tables.log",
+
+
+rule further_figures:
+    input:
+        scores=rules.collect_scores.output.scores,
+    output:
+        [figure_files(name) for name in FURTHER_FIGURES],
+    log:
+        f"{LOGS}/further_figures.log",
+    conda:
+        "../../envs/report.yaml"
+    params:
+        study=STUDY.model_dump(mode="json"),
+    script:
+        "../scripts/draw_figures.py"
+
+
+use rule further_figures as accuracy_figure with:
     output:
         figure_files("accuracy"),
     log:
         f"{LOGS}/accuracy_figure.log",
 
 
-use rule main_table as tau_max_figure with:
+use rule further_figures as tau_max_figure with:
     output:
         figure_files("tau_max"),
     log:
         f"{LOGS}/tau_max_figure.log",
 
 
-use rule main_table as training_figure with:
+use rule further_figures as training_figure with:
     output:
         figure_files("training"),
     log:
         f"{LOGS}/training_figure.log",
 
 
-use rule main_table as clip_figure with:
+use rule further_figures as clip_figure with:
     output:
         figure_files("clip"),
     log:
@@ -60,6 +111,22 @@ rule track_results:
     conda:
         "../../envs/report.yaml"
     params:
-        study=STUDY.study,
+        study=STUDY.model_dump(mode="json"),
+        copy_models=bool(config["copy_models"]),
+        missed=missed(),
     script:
         "../scripts/track_results.py"
+
+
+# A target to be named; without output, it always runs.
+rule sync_tracking:
+    log:
+        f"{LOGS}/sync_tracking.log",
+    conda:
+        "../../envs/report.yaml"
+    params:
+        study=STUDY.model_dump(mode="json"),
+        results=RESULTS,
+        copy_models=bool(config["copy_models"]),
+    script:
+        "../scripts/sync_tracking.py"

@@ -10,6 +10,7 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}"):
 
     grade_answers(
         Path(snakemake.input.manifest).parent,
+        Path(params.model),
         dict(zip(params.k, map(Path, snakemake.input.benchmarks), strict=True)),
         params.k,
         Path(snakemake.output[0]).parent,

@@ -5,7 +5,8 @@ from pathlib import Path
 from grpo_replay.console import job
 
 with job(snakemake.log[0], "tracking store"):
-    from grpo_replay.tracking import make_store
+    from grpo_replay.tracking.store import make_store
 
-    make_store(snakemake.params.study)
-    Path(snakemake.output.made).touch()
+    made = Path(snakemake.output.made)
+    make_store(snakemake.params.study, made.parent)
+    made.touch()

@@ -19,7 +19,7 @@ from grpo_replay.evaluation.sample_files import (
     problems_digest,
     write_parquet,
 )
-from grpo_replay.files import file_digest
+from grpo_replay.files import file_digest, folder_digest
 from grpo_replay.math_answers import Grade, grade_many, grade_paper_many, training_reward
 from grpo_replay.problems import read_problems
 
@@ -28,7 +28,7 @@ GRADE_SCHEMA = pa.schema(
         ("problem_id", pa.string()),
         ("sample_id", pa.int64()),
         ("correct", pa.bool_()),
-        ("correct_paper", pa.bool_()),
+        ("grade_paper", pa.bool_()),
         ("training_reward", pa.float64()),
         ("extracted", pa.string()),
         ("method", pa.string()),
@@ -43,6 +43,7 @@ REPAIR = "remove the samples and sample again"
 
 def grade_answers(
     samples: Path,
+    model: Path,
     benchmarks: dict[str, Path],
     k: dict[str, int],
     output: Path,
@@ -51,11 +52,12 @@ def grade_answers(
 ) -> None:
     """Grade every sample and write `output`/<benchmark>.parquet, one row a sample.
 
-    `correct` (from which tables are made), `correct_paper` (math-verify on the raw text) and
+    `correct` (from which tables are made), `grade_paper` (math-verify on the raw text) and
     `training_reward` (+1 or -1) stand side by side; `timed_out` answers count as wrong.
 
     Args:
         samples: Folder that `sample_answers` wrote.
+        model: The model that should have answered; where its folder is no more, nobody can tell.
         benchmarks: Problem files by benchmark name.
         k: Samples a problem by benchmark name.
         output: Folder of the grades; a file appears there only when it is complete.
@@ -63,10 +65,10 @@ def grade_answers(
         workers: Grading processes, started once for all benchmarks.
 
     Raises:
-        DataError: on samples that are missing, doubled, of an unknown problem, or not those of
-            the manifest beside them.
+        DataError: on samples that are missing, doubled, of an unknown problem, of another model,
+            or not those of the manifest beside them.
     """
-    manifest = _read_manifest(samples / "manifest.json")
+    manifest = _read_manifest(samples / "manifest.json", model)
     problems = {name: read_problems(path) for name, path in benchmarks.items()}
     rows = {
         name: _read_samples(samples / f"{name}.parquet", name, own, k[name], manifest)
@@ -89,7 +91,7 @@ def _grade_row(row: Row, gold: str, ours: Grade, paper: Grade) -> dict[str, Any]
         "problem_id": row["problem_id"],
         "sample_id": row["sample_id"],
         "correct": ours.correct,
-        "correct_paper": paper.correct,
+        "grade_paper": paper.correct,
         "training_reward": training_reward(row["text"], gold),
         "extracted": ours.extracted,
         "method": ours.method,
@@ -100,10 +102,13 @@ def _grade_row(row: Row, gold: str, ours: Grade, paper: Grade) -> dict[str, Any]
     }
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def _read_manifest(path: Path, model: Path) -> dict[str, Any]:
     if not path.is_file():
         raise DataError(f"{path}: missing, so the samples are of an unknown model; {REPAIR}")
-    return json.loads(path.read_text(encoding="utf-8"))
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    if model.is_dir() and folder_digest(model) != manifest["model_sha256"]:
+        raise DataError(f"{path}: the samples are of another model than {model}; {REPAIR}")
+    return manifest
 
 
 def _read_samples(
@@ -116,11 +121,16 @@ def _read_samples(
         table = pq.read_table(path)
     except pa.ArrowInvalid as error:
         raise DataError(f"{path}: empty or cut off ({error}); {REPAIR}") from error
-    if table.schema.names != SAMPLE_SCHEMA.names:
+    if not table.schema.equals(SAMPLE_SCHEMA):
         raise DataError(
-            f"{path}: columns {table.schema.names}, expected {SAMPLE_SCHEMA.names}; {REPAIR}"
+            f"{path}: columns {_columns(table.schema)}, expected {_columns(SAMPLE_SCHEMA)}; "
+            f"{REPAIR}"
         )
     rows = table.to_pylist()
+    for number, row in enumerate(rows):
+        if None in row.values():
+            empty = next(column for column, value in row.items() if value is None)
+            raise DataError(f"{path}, row {number}: {empty} is missing; {REPAIR}")
     _check_ids(path, rows, problems, k)
     if problems_digest(problems) != manifest["problems_sha256"].get(name):
         raise DataError(f"{path}: sampled from other texts of {name}'s problems; {REPAIR}")
@@ -130,6 +140,10 @@ def _read_samples(
             f"edited); {REPAIR}"
         )
     return rows
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in schema)
 
 
 def _check_ids(path: Path, rows: Sequence[Row], problems: Sequence[Row], k: int) -> None:

@@ -17,10 +17,14 @@ What `grade` decides, and where math-verify differs (mv):
 - final punctuation, `\text{.}`, `$`, `\(`: ignored (mv on the raw text loses `3.`)
 - lead-in `\text{The answer is }30`: only words that say nothing are dropped; `\text{not }30` is
   wrong
+- several numbers: `30\text{ or }20`, `30\text{ minutes }20\text{ seconds}` are wrong where one
+  number is asked for (mv takes one of them), also a value beside its rounding
 - units, currency, `\text{...}` after a number: dropped, never converted; two different known units
   are wrong (mv: right); powers of a unit are not compared
-- thousands: `10,000`, `10{,}000`, `10\,000`, `10\;000`, `10\ 000`, `10 000` are 10000 (mv knows
-  commas alone); inside a list plain commas separate members
+- thousands: `10,000`, `10{,}000`, `10\,000`, `10 \, 000`, `10\;000`, `10\ 000`, `10 000` are 10000
+  (mv knows commas alone); inside a list plain commas separate members
+- unsimplified values: `2+3` is 5, `\frac24` is 1/2
+- signs outside LaTeX (− ∞ × · ≤ ≥ ∪ ± √2) are read as LaTeX's
 - leading zeros, `+5`, `6.72e-5`: plain numbers, compared exactly
 - decimals: two decimals, or a decimal and an integer: exactly (mv: to 1e-6, so .0000672 equals
   .0000671); a decimal for a fraction or an irrational: six decimals and a relative 1e-5
@@ -29,17 +33,19 @@ What `grade` decides, and where math-verify differs (mv):
 - percent: the sign may be left out or worked in: 50% is answered by 50 and 0.5, and 50 by 50%, not
   by 0.5
 - mixed numbers: `1\frac45`, `1 4/5` are 9/5; 14/5 is not
-- bases: 52_8: base may be left out, another base is wrong, 42 is wrong; a gold without base takes
-  the value (mv ignores the base)
+- bases: 52_8: base may be left out or put in words (`52\text{ (base 8)}`), another base is wrong,
+  42 is wrong; a gold without base takes the value (mv ignores the base)
 - degrees: `90^\circ` is 90, not pi/2
-- plus-minus: `1 \pm a` is the list of both values; one of them is wrong
+- plus-minus: `1 \pm a`, `\frac{1 \pm a}{2}` are lists of both values (all upper signs, all lower
+  signs); one of them is wrong (mv: the second is unparsed)
 - (a,b): order counts, also when one side is a bare list; against \{a,b\} wrong (mv: right)
-- a,b and \{a,b\}: order does not count, braces may be left out
+- a,b and \{a,b\}: neither order nor repetition counts, braces may be left out
 - intervals: kind of bracket counts; an inequality and its interval are equal either way (mv: gold
-  inequality only)
+  inequality only); two inequalities joined by "or" are not read as a union
 - assignment: `x=5` and 5 are equal; `y=5` for `x=5` is wrong; `5x-7y=0` needs the equation
-- options: gold (C): `C`, `c`, `(C)`, `C.`, `(C) 5` are right
-- words: gold \text{Evelyn}: letter case and wrapper do not count, further words do
+- options: gold (C): `C`, `c`, `(C)`, `C.`, `(C) 5`, `\text{Option C}` are right; (C) beside another
+  option is wrong; the option's content without its letter is wrong
+- words: gold \text{Evelyn}, \text{June 20}: letter case and wrapper do not count, further words do
 - letter case of symbols: ignored, as math-verify does
 - out of time or memory: wrong, and `timed_out`
 """

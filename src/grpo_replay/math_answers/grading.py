@@ -42,8 +42,10 @@ def grade_many(
     """Grade (gold, completion) pairs, in order. Equal pairs are graded once.
 
     `workers`: grading processes, by default one per available core; none is started when the cheap
-    rules decide everything. `timeout`: seconds that one answer may cost.
+    rules decide everything. `timeout`: seconds that one answer may cost. Raises DataError naming
+    the first pair that holds anything but strings.
     """
+    _check_texts(pairs)
     answers = {completion: last_boxed(completion) for _, completion in pairs}
     keys = [(gold, answers[completion]) for gold, completion in pairs]
     known: dict[tuple[str, str | None], Grade] = {}
@@ -63,7 +65,11 @@ def grade_many(
 def grade_paper_many(
     pairs: Sequence[tuple[str, str]], workers: int | None = None, timeout: float = TIMEOUT_SECONDS
 ) -> list[Grade]:
-    """Return the paper's own verdicts on (gold, completion) pairs, in order ("Verifiers")."""
+    """Return the paper's own verdicts on (gold, completion) pairs, in order ("Verifiers").
+
+    Arguments and errors as `grade_many`.
+    """
+    _check_texts(pairs)
     distinct = list(dict.fromkeys(pairs))
     questions = [Question("paper", gold, completion) for gold, completion in distinct]
     known = {pair: _paper_shortcut(*pair) for pair in distinct}
@@ -74,6 +80,17 @@ def grade_paper_many(
         grade_ = Grade(reply.correct, reply.method, last_boxed(question.answer), reply.lost)
         known[question.gold, question.answer] = grade_
     return [found for pair in pairs if (found := known[pair]) is not None]
+
+
+def _check_texts(pairs: Sequence[tuple[str, str]]) -> None:
+    """Refuse what math-verify would parse to nothing, silently, and so count as wrong."""
+    for number, pair in enumerate(pairs):
+        for name, text in zip(("gold answer", "completion"), pair, strict=True):
+            if not isinstance(text, str):
+                raise DataError(
+                    f"pair {number}: {name} {text!r} is {type(text).__name__}, not a string: "
+                    "write numbers as text, fill in or leave out what is missing"
+                )
 
 
 def check_gold(gold: object) -> None:

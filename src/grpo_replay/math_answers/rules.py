@@ -9,13 +9,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 _MAX_NUMBER_CHARACTERS = 400  # beyond that Python's own int() becomes slow, then refuses
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:\{,\}|\\[,;: ]|~|\u202f|\u00a0)\d{3})+(?!\d)")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:\{,\}| ?\\[,;: ] ?|~|\u202f|\u00a0)\d{3})+(?!\d)")
 _SPACED_NUMBER = re.compile(r"^[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?(?=$|\s*[\\%°^])")
+_SIGNS = str.maketrans(
+    {"\u2212": "-", "∞": r"\infty ", "×": r"\times ", "·": r"\cdot ", "≤": r"\le ", "≥": r"\ge ",
+     "∪": r"\cup ", "±": r"\pm "}
+)  # fmt: skip
+_ROOT_SIGN = re.compile(r"√\s*(\d+|[A-Za-z])")
 _SPACING = re.compile(r"\\[!]\s*|\\(?:displaystyle|textstyle)\b|\\left(?![a-z])|\\right(?![a-z])")
+_EMPTY_WORDS = (
+    r"(?:(?:so|thus|hence|therefore|the|final|correct|answer|result|value|is|are|equals|option"
+    r"|choice)\b[\s,:]*)+"
+)
 _LEAD_IN = re.compile(
-    r"^\\(?:text|mbox|textbf|mathrm)\{\s*(?:(?:so|thus|hence|therefore|the|final|correct"
-    r"|answer|result|value|is|are|equals|option|choice)\b[\s,:]*)+\}\s*[:=]?\s*(?=\S)",
-    re.IGNORECASE,
+    rf"^\\(?:text|mbox|textbf|mathrm)\{{\s*{_EMPTY_WORDS}\}}\s*[:=]?\s*(?=\S)", re.IGNORECASE
 )
 _TRAILING = re.compile(r"(?:\s|[.,;:]|\\[,;: ]|\\+$|\\(?:text|mbox)\{\s*[.,;:]?\s*\})+$")
 _WORDED_NUMBER = re.compile(r"\\(?:text|mbox)\{\s*(-?\d[\d.,]*)(?![\d/])[^{}\d]*\}")
@@ -32,6 +39,9 @@ _SLASHED = re.compile(r"([-+]?)\s*(?:(\d+)\s+)?(\d+)\s*/\s*(\d+)")
 _BASED = re.compile(
     r"\(?([0-9A-Fa-f]+)\)?_(?:\{\s*(?:\\(?:text|mathrm)\{)?\s*(\w+)\s*\}?\s*\}|(\d))"
 )
+_BASE_IN_WORDS = re.compile(
+    r"\s*(?:\\(?:text|mbox|mathrm)\{)?\s*\(?\s*(?:in\s+)?base[\s-]*(\w+)\s*\)?\s*\}?$"
+)
 _BASE_WORDS = dict(
     zip(
         ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
@@ -41,7 +51,10 @@ _BASE_WORDS = dict(
 )
 _WRAPPER = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _OPTION_GOLD = re.compile(r"\(([A-J])\)")
-_OPTION_ANSWER = re.compile(r"(?:\(([A-Ja-j])\)|([A-J])[.:)]|([A-Ja-j])$)(?=[\s.,:]|$)")
+_OPTION_ANSWER = re.compile(r"(?:\(([A-Ja-j])\)|([A-J])[.:)]|([A-Ja-j])$)(?=[\s.,:\\]|$)")
+_OPTION_LEAD_IN = re.compile(rf"^{_EMPTY_WORDS}", re.IGNORECASE)
+_OPTIONS = re.compile(r"(?<![A-Za-z])\([A-Ja-j]\)|(?<![^\s,])[A-J]\)")
+_JOINING_WORDS = re.compile(r"\\(?:text|mbox|mathrm)\{[^{}]*\}")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z' -]*[A-Za-z]")
 _UNIT = re.compile(
     r"(?:\\(?:text|mbox|mathrm)\{\s*([A-Za-z]+)[^{}]*\}|(?<=[\d}\s])([a-z]+))(?:\^\{?\d\}?)?$"
@@ -68,7 +81,7 @@ class _Number:
 
 def clean(answer: str) -> str:
     """Return `answer` without delimiters, spacing, thousands separators, lead-in and full stop."""
-    text = answer.replace("\n", " ").replace("\u2212", "-").strip()
+    text = _ROOT_SIGN.sub(r"\\sqrt{\1}", answer.replace("\n", " ").translate(_SIGNS)).strip()
     text = _SPACING.sub("", re.sub(r"(?<!\\)(?:\$|\\[()\[\]])", "", text)).strip()
     text = _LEAD_IN.sub("", _TRAILING.sub("", text)).strip()
     text = worded[1] if (worded := _WORDED_NUMBER.fullmatch(text)) else text
@@ -98,11 +111,20 @@ def is_number(answer: str) -> bool:
 
 
 def aligned(gold: str, answer: str) -> tuple[str, str]:
-    """Write a bare list as a tuple when the other side is a tuple, so that the order counts."""
+    """Write out what math-verify cannot read: both signs of a plus-minus, and a bare list as a
+    tuple when the other side is a tuple, so that the order counts.
+    """
+    gold, answer = _both_signs(gold), _both_signs(answer)
     kinds = _kind(gold), _kind(answer)
     if kinds == ("tuple", "list"):
         return gold, f"({answer})"
     return (f"({gold})", answer) if kinds == ("list", "tuple") else (gold, answer)
+
+
+def _both_signs(text: str) -> str:
+    upper = re.sub(r"\\pm\s*", "+", re.sub(r"\\mp\s*", "-", text))
+    lower = re.sub(r"\\pm\s*", "-", re.sub(r"\\mp\s*", "+", text))
+    return text if upper == lower else f"{upper}, {lower}"
 
 
 def _same_number(gold: str, answer: str) -> bool | None:
@@ -163,7 +185,7 @@ def _same_base(gold: str, answer: str) -> bool | None:
 
 
 def _based(text: str) -> tuple[str, int] | None:
-    match = _BASED.fullmatch(text)
+    match = _BASED.fullmatch(_BASE_IN_WORDS.sub(r"_{\1}", text))
     if match is None:
         return None
     name = (match[2] or match[3]).lower()
@@ -184,22 +206,37 @@ def _same_option(gold: str, answer: str) -> bool | None:
     letter = _OPTION_GOLD.fullmatch(_WRAPPER.sub(r"\1", gold).strip())
     if letter is None:
         return None
-    given = _OPTION_ANSWER.match(_WRAPPER.sub(r"\1", answer).strip())
-    return given is not None and next(filter(None, given.groups())).upper() == letter[1]
+    text = _OPTION_LEAD_IN.sub("", _WRAPPER.sub(r"\1", answer).strip())
+    first = _OPTION_ANSWER.match(text)
+    if first is None:
+        return False
+    given = {next(filter(None, first.groups())).upper()}
+    return given | {option.strip("()").upper() for option in _OPTIONS.findall(text)} == {letter[1]}
 
 
 def _same_words(gold: str, answer: str) -> bool | None:
-    if not _WRAPPER.fullmatch(gold) or not _WORDS.fullmatch(
-        words := _WRAPPER.sub(r"\1", gold).strip()
-    ):
+    if not _WRAPPER.fullmatch(gold):
         return None
-    return words.casefold() == _WRAPPER.sub(r"\1", answer).strip(" .").casefold()
+    words, given = (_WRAPPER.sub(r"\1", text).strip(" .") for text in (gold, answer))
+    if words.casefold() == given.casefold():
+        return True
+    return False if _WORDS.fullmatch(words) else None
 
 
 def _contradiction(gold: str, answer: str) -> bool | None:
-    """Return False for a set against a tuple, and for two different known units; else None."""
+    """Return False for a set against a tuple, two different known units, and several numbers."""
     units = {_unit(gold), _unit(answer)} - {None}
-    return False if {_kind(gold), _kind(answer)} == {"set", "tuple"} or len(units) == 2 else None
+    kinds = {_kind(gold), _kind(answer)}
+    wrong = kinds == {"set", "tuple"} or len(units) == 2 or _several_numbers(gold, answer)
+    return False if wrong else None
+
+
+def _several_numbers(gold: str, answer: str) -> bool:
+    """Tell whether words join different numbers (30 minutes 20 seconds) where one is asked for."""
+    if _number(gold) is None:
+        return False
+    numbers = (_number(part.strip()) for part in _JOINING_WORDS.split(answer))
+    return len({n.value / 100 if n.percent else n.value for n in numbers if n}) > 1
 
 
 def _unit(text: str) -> str | None:

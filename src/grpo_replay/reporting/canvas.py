@@ -3,6 +3,8 @@
 Works on matplotlib's Figure without pyplot: no global state, and no display is needed.
 """
 
+import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,8 @@ from matplotlib.figure import Figure
 from grpo_replay.files import whole_file
 
 DPI = 150
+# About what text takes: a letter of a title and of a legend, and a legend's entry besides its text.
+_TITLE_INCHES, _LEGEND_INCHES, _ENTRY_INCHES = 0.085, 0.075, 0.8
 EMPTY_TEXT = {
     "ha": "center",
     "va": "center",
@@ -34,6 +38,14 @@ STYLE = {
     "legend.frameon": False,
     # The ids inside an SVG are random without it.
     "svg.hashsalt": "grpo-replay",
+    # TrueType: publishers refuse matplotlib's default (Type 3).
+    "pdf.fonttype": 42,
+}
+# Without dates and versions, the same results give the same bytes.
+_METADATA = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
 
@@ -41,7 +53,7 @@ STYLE = {
 def panels(
     stem: Path, rows: int, columns: int, width: float, height: float, title: str, **kwargs
 ) -> Iterator[tuple[Figure, np.ndarray]]:
-    """Yield a figure and its (rows, columns) axes; write `<stem>.png` and `<stem>.svg` at the end.
+    """Yield a figure and its (rows, columns) axes; write `<stem>.png`, `.svg`, `.pdf` at the end.
 
     `width` and `height` are inches a panel; `kwargs` go to `Figure.subplots`.
     """
@@ -49,11 +61,23 @@ def panels(
         size = (max(width * columns, 5.2), height * rows + 0.7)
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(_wrapped(title, size[0]), fontsize=11)
         yield figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
-        for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
+        # Ticks follow from the size of their panel, and its size from their labels: laid out once
+        # here, and again with each file.
+        figure.draw_without_rendering()
+        for suffix, metadata in _METADATA.items():
             with whole_file(stem.with_name(stem.name + suffix)) as temporary:
                 figure.savefig(temporary, dpi=DPI, metadata=metadata)
+
+
+def _wrapped(title: str, inches: float) -> str:
+    width = int(inches / _TITLE_INCHES)
+    parts = [
+        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in title.splitlines()
+    ]
+    return "\n".join(parts)
 
 
 def say_empty(axes: Axes, text: str = "no finished cell") -> None:
@@ -64,17 +88,24 @@ def say_empty(axes: Axes, text: str = "no finished cell") -> None:
         axes.set_yticks([])
 
 
-def legend_below(figure: Figure, axes_list: list[Axes], columns: int = 5) -> None:
+def legend_below(figure: Figure) -> None:
     """One legend for all panels, below them; each label once, in the order it was first drawn."""
     handles: dict[str, object] = {}
-    for axes in axes_list:
+    for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    if handles:
-        figure.legend(
-            handles.values(),
-            handles.keys(),
-            loc="outside lower center",
-            ncols=min(columns, len(handles)),
-            handlelength=3.2,
-        )
+    if not handles:
+        return
+    # A symbol in math notation is about two letters wide.
+    longest = max(len(re.sub(r"\$.*?\$", "mm", label)) for label in handles)
+    fitting = int(figure.get_figwidth() / (_ENTRY_INCHES + _LEGEND_INCHES * longest))
+    columns = min(max(fitting, 1), len(handles))
+    # matplotlib fills columns first: reordered, so that people read the rows in order.
+    entries = [entry for start in range(columns) for entry in list(handles.items())[start::columns]]
+    figure.legend(
+        [handle for _, handle in entries],
+        [label for label, _ in entries],
+        loc="outside lower center",
+        ncols=columns,
+        handlelength=3.2,
+    )

@@ -20,6 +20,7 @@ _NAMES = {
     "sigma_g-pool": "σ_g (pool)",
     OURS: "ours",
 }
+_AXES = {"sigma_g": "σ_g", "abs_advantage": "|A|"}
 _FIGURE_SYMBOLS = {"σ_g": r"$\sigma_g$", "τ_max": r"$\tau_\mathrm{max}$", "α": r"$\alpha$"}
 
 
@@ -49,20 +50,26 @@ _FURTHER_STYLES = (
     Style("#882255", (0, (2, 2)), "h"),
     Style("#117733", (0, (4, 1, 1, 1, 1, 1)), "*"),
 )
-# From light and dotted to dark and solid: the order of the ages is seen also in grey.
+# The ages are all `ours`: shades of its colour, from light and dotted to dark and solid, so that
+# their order is seen also in grey, and no age looks like another method.
 _AGE_STYLES = (
-    Style("#9BB8D8", ":", "o"),
-    Style("#E69F00", "-.", "s"),
-    Style("#B3446C", "--", "^"),
-    Style("#2B1055", "-", "D"),
-    Style("#117733", (0, (5, 1)), "v"),
-    Style("#56B4E9", (0, (3, 1, 1, 1)), "P"),
+    Style("#F2A16B", ":", "o"),
+    Style("#D9701E", "-.", "s"),
+    Style("#9C3A00", "--", "^"),
+    Style("#3D1600", "-", "D"),
+    Style("#7A4B2A", (0, (5, 1)), "v"),
+    Style("#B98B6B", (0, (3, 1, 1, 1)), "P"),
 )
 
 
 def method_name(method: str) -> str:
     """The name that people read; a method which a study adds keeps its own."""
     return _NAMES.get(method, method)
+
+
+def axis_name(value: str) -> str:
+    """The name that people read of a priority, unit or composition."""
+    return _AXES.get(value, value)
 
 
 def figure_text(text: str) -> str:

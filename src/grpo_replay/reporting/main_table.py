@@ -6,20 +6,19 @@ from grpo_replay.config import Study
 from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.labels import BASE, GRPO, method_name
 from grpo_replay.reporting.scores import problem_count
-from grpo_replay.reporting.significance import NOTE_PROBLEMS, NOTE_SEEDS, marked_means
+from grpo_replay.reporting.significance import NOTE_PROBLEMS, NOTE_SEEDS, SHORT, marked_means
 from grpo_replay.reporting.summaries import (
     METRICS,
     Setting,
     benchmark_number,
     default_settings,
     finished_cells,
-    mean_number,
     missing_notes,
     used_scales,
 )
 from grpo_replay.sources import Benchmark
 
-_SHORT = {"avg_at_k": "avg", "pass_at_k": "pass"}
+HIDDEN = ("study", "method_key", "tau_max", "replay_ratio", "alpha")
 INTERVAL_NOTE = (
     "Percent [95 % interval]. One seed: BCa bootstrap over problems, Wilson where all outcomes "
     "are equal. Several seeds: mean over seeds, Student's t over seeds (over problems where all "
@@ -29,57 +28,64 @@ INTERVAL_NOTE = (
 
 def build(study: Study, scores: pd.DataFrame) -> Table:
     """The main table from `scores.parquet`; a cell without scores is a dash and a note."""
-    settings = [s for scale in used_scales(study) for s in default_settings(study, scale)]
-    rows = [row for scale in used_scales(study) for row in _scale_rows(study, scores, scale)]
+    by_scale = {scale: default_settings(study, scale) for scale in used_scales(study)}
+    settings = [setting for found in by_scale.values() for setting in found]
+    rows = []
+    for scale, found in by_scale.items():
+        rows += [_chance_row(study, scale), *scale_rows(study, scores, found)]
     return Table(
         title=f"Accuracy of every method ({study.title})",
         stub={"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"},
-        columns=_columns(study),
+        columns=benchmark_columns(study),
         rows=rows,
         notes=[
             INTERVAL_NOTE,
             "Avg and Pass: unweighted means over the benchmarks. Chance: answers drawn at random.",
-            *_setting_notes(settings),
+            *setting_notes(settings),
             *comparison_notes(scores, settings),
             *missing_notes(study, scores, settings),
         ],
-        hidden=("study", "method_key", "tau_max", "replay_ratio", "alpha"),
+        hidden=HIDDEN,
     )
 
 
-def _columns(study: Study) -> list[Column]:
+def benchmark_columns(study: Study, decimals: int = 1) -> list[Column]:
+    """avg@k and pass@k of every benchmark, then their means."""
     columns = []
     for name, benchmark in study.benchmarks.items():
         n, k = problem_count(benchmark), benchmark.k
         columns += [
-            Column(f"{name}_avg", benchmark.title, f"avg@{k}", f"n = {n} × {k}"),
-            Column(f"{name}_pass", benchmark.title, f"pass@{k}", f"n = {n}"),
+            Column(f"{name}_avg", benchmark.title, f"avg@{k}", f"n = {n} × {k}", decimals),
+            Column(f"{name}_pass", benchmark.title, f"pass@{k}", f"n = {n}", decimals),
         ]
-    total = sum(map(problem_count, study.benchmarks.values()))
-    return columns + [
-        Column("avg", "Mean", "Avg", f"n = {total}", tested=True),
-        Column("pass", "Mean", "Pass", f"n = {total}", tested=True),
+    return columns + mean_columns(study, "Mean", decimals)
+
+
+def problems_text(study: Study) -> str:
+    """How many problems a mean over the benchmarks rests on."""
+    return f"n = {sum(map(problem_count, study.benchmarks.values()))}"
+
+
+def mean_columns(study: Study, group: str, decimals: int = 1) -> list[Column]:
+    """Avg and Pass: the unweighted means over the benchmarks."""
+    n = problems_text(study)
+    return [
+        Column("avg", group, "Avg", n, decimals, tested=True),
+        Column("pass", group, "Pass", n, decimals, tested=True),
     ]
 
 
-def _scale_rows(study: Study, scores: pd.DataFrame, scale: str) -> list[Row]:
-    settings = default_settings(study, scale)
+def scale_rows(study: Study, scores: pd.DataFrame, settings: list[Setting]) -> list[Row]:
+    """A row a setting of one scale: every benchmark, and the means with marks against GRPO."""
     grpo = next((s for s in settings if s.method == GRPO), None)
-    means = {
-        (position, metric): mean_number(scores, setting, metric)
-        for position, setting in enumerate(settings)
-        for metric in METRICS
-    }
-    means = marked_means(scores, means, settings, grpo)
-    rows = [_chance_row(study, scale)]
-    for position, setting in enumerate(settings):
+    rows = []
+    for setting, means in zip(settings, marked_means(scores, settings, grpo), strict=True):
         numbers = {
-            f"{name}_{_SHORT[metric]}": benchmark_number(scores, setting, name, metric)
+            f"{name}_{SHORT[metric]}": benchmark_number(scores, setting, name, metric)
             for name in study.benchmarks
             for metric in METRICS
         }
-        numbers |= {_SHORT[metric]: means[position, metric] for metric in METRICS}
-        rows.append(Row(setting_labels(study, scores, setting), numbers))
+        rows.append(Row(setting_labels(study, scores, setting), numbers | means))
     return rows
 
 
@@ -117,7 +123,8 @@ def _chance_row(study: Study, scale: str) -> Row:
     return Row(labels, numbers)
 
 
-def _setting_notes(settings: list[Setting]) -> list[str]:
+def setting_notes(settings: list[Setting]) -> list[str]:
+    """The replay axes of each method, where it has them."""
     texts = dict.fromkeys((method_name(s.method), s.text) for s in settings if s.text)
     joined = "; ".join(f"{name}: {text}" for name, text in texts)
     return [f"Replay: {joined}."] if texts else []
@@ -125,13 +132,19 @@ def _setting_notes(settings: list[Setting]) -> list[str]:
 
 def comparison_notes(scores: pd.DataFrame, settings: list[Setting]) -> list[str]:
     """How the marks were tested, and what the number of seeds allows to say."""
-    counts = [len(finished_cells(scores, s)) for s in settings if s.method != BASE]
-    notes = [NOTE_PROBLEMS]
-    if max(counts, default=0) > 1:
-        notes.append(NOTE_SEEDS)
-    if 1 in counts:
-        notes.append(
-            "Seeds n=1: one training seed compares these trained models, and makes no claim about "
-            "a method."
-        )
-    return notes
+    several = max(_seed_counts(scores, settings), default=0) > 1
+    return [NOTE_PROBLEMS, *([NOTE_SEEDS] if several else []), *seed_notes(scores, settings)]
+
+
+def seed_notes(scores: pd.DataFrame, settings: list[Setting]) -> list[str]:
+    """That one seed makes no claim, where a row has one."""
+    if 1 not in _seed_counts(scores, settings):
+        return []
+    return [
+        "Seeds n=1: one training seed compares these trained models, and makes no claim about "
+        "a method."
+    ]
+
+
+def _seed_counts(scores: pd.DataFrame, settings: list[Setting]) -> list[int]:
+    return [len(finished_cells(scores, s)) for s in settings if s.method != BASE]

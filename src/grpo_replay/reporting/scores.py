@@ -25,7 +25,7 @@ _GRADE_COLUMNS = [
     "problem_id",
     "sample_id",
     "correct",
-    "correct_paper",
+    "grade_paper",
     "timed_out",
     "n_tokens",
     "finish_reason",
@@ -115,6 +115,13 @@ def _read_grades(path: Path, k: int) -> pd.DataFrame:
     frame = pd.read_parquet(path, columns=_GRADE_COLUMNS)
     if frame.empty:
         raise DataError(f"{path}: no graded samples; delete it and run grade_answers again")
+    missing = frame.isna().to_numpy()
+    if missing.any():  # it would silently count as a verdict
+        row, column = np.argwhere(missing)[0]
+        raise DataError(
+            f"{path}, row {row}: {frame.columns[column]} is missing; delete the file and run "
+            "grade_answers again"
+        )
     frame["problem_id"] = frame["problem_id"].astype(str)
     twice = frame[frame.duplicated(["problem_id", "sample_id"])]
     if not twice.empty:
@@ -138,7 +145,7 @@ def _score_benchmark(frame: pd.DataFrame, k: int) -> dict:
     length_PK = frame["n_tokens"].to_numpy(dtype=float).reshape(-1, k)
     accuracy_P, length_P = 100.0 * correct_PK.mean(axis=1), length_PK.mean(axis=1)
     of_correct, of_incorrect = metrics.length_by_correctness(length_PK, correct_PK)
-    paper_PK = frame["correct_paper"].to_numpy(dtype=bool).reshape(-1, k)
+    paper_PK = frame["grade_paper"].to_numpy(dtype=bool).reshape(-1, k)
     return {
         "n_problems": len(accuracy_P),
         "k": k,

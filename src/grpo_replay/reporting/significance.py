@@ -7,7 +7,6 @@ import pandas as pd
 from scipy import stats
 
 from grpo_replay import statistics
-from grpo_replay.errors import DataError
 from grpo_replay.reporting.formats import Number
 from grpo_replay.reporting.summaries import (
     METRICS,
@@ -15,7 +14,9 @@ from grpo_replay.reporting.summaries import (
     Setting,
     benchmark_mean,
     finished_cells,
+    mean_number,
     problem_values,
+    same_problems,
 )
 
 LEVEL = 0.05
@@ -34,17 +35,35 @@ NOTE_SEEDS = (
 )
 
 
+SHORT = {"avg_at_k": "avg", "pass_at_k": "pass"}
+
+
 def marked_means(
+    scores: pd.DataFrame, settings: list[Setting], grpo: Setting | None
+) -> list[dict[str, Number | None]]:
+    """The means of the rows of one table and scale (`avg`, `pass`), with p-values and marks.
+
+    Untrained models and GRPO itself are not compared; without a finished GRPO nothing is.
+    """
+    numbers = {
+        (position, metric): mean_number(scores, setting, metric)
+        for position, setting in enumerate(settings)
+        for metric in METRICS
+    }
+    marked = _marked(scores, numbers, settings, grpo)
+    return [
+        {SHORT[metric]: marked[position, metric] for metric in METRICS}
+        for position in range(len(settings))
+    ]
+
+
+def _marked(
     scores: pd.DataFrame,
     numbers: dict[tuple[int, Metric], Number | None],
     settings: list[Setting],
     grpo: Setting | None,
 ) -> dict[tuple[int, Metric], Number | None]:
-    """Add p-values and marks to the means of one table and scale.
-
-    `numbers` maps (position in `settings`, metric) to a mean. Untrained models and GRPO itself are
-    not compared; without a finished GRPO nothing is.
-    """
+    """`numbers` maps (position in `settings`, metric) to a mean."""
     if grpo is None or not finished_cells(scores, grpo):
         return numbers
     compared = [
@@ -67,11 +86,7 @@ def _p_over_problems(
 ) -> float:
     ours = problem_values(scores, finished_cells(scores, setting), metric)
     theirs = problem_values(scores, finished_cells(scores, grpo), metric)
-    if not ours.index.equals(theirs.index):
-        raise DataError(
-            f"scores: {setting.cells[0].cell} and {grpo.cells[0].cell} were not evaluated on the "
-            "same problems; delete their samples and evaluate both again"
-        )
+    same_problems(ours, theirs, setting, grpo)
     strata = ours.index.get_level_values("benchmark").to_numpy(dtype=str)
     return statistics.paired_difference(ours.to_numpy(), theirs.to_numpy(), strata).p_value
 
@@ -80,7 +95,7 @@ def _p_over_seeds(
     scores: pd.DataFrame, setting: Setting, grpo: Setting, metric: Metric
 ) -> float | None:
     """Return the p-value over the seeds that both have, None where there are too few."""
-    means = [_means_by_seed(scores, s, metric) for s in (setting, grpo)]
+    means = [means_by_seed(scores, s, metric) for s in (setting, grpo)]
     shared = sorted(set(means[0]) & set(means[1]))
     if len(shared) < FEWEST_SEEDS:
         return None
@@ -90,7 +105,8 @@ def _p_over_seeds(
     return float(stats.ttest_1samp(difference, 0).pvalue)
 
 
-def _means_by_seed(scores: pd.DataFrame, setting: Setting, metric: Metric) -> dict[int, float]:
+def means_by_seed(scores: pd.DataFrame, setting: Setting, metric: Metric) -> dict[int, float]:
+    """The mean over the benchmarks of each finished seed."""
     return {
         cell.seed: benchmark_mean(problem_values(scores, [cell], metric))
         for cell in finished_cells(scores, setting)

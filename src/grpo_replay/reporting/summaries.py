@@ -14,11 +14,12 @@ import pandas as pd
 
 from grpo_replay import grid, statistics
 from grpo_replay.config import Study
+from grpo_replay.errors import DataError
 from grpo_replay.reporting.formats import Number
 from grpo_replay.reporting.labels import BASE
 
-Metric = Literal["avg_at_k", "pass_at_k"]
-METRICS: tuple[Metric, ...] = ("avg_at_k", "pass_at_k")
+Metric = Literal["avg_at_k", "pass_at_k", "mean_length"]
+METRICS: tuple[Metric, ...] = ("avg_at_k", "pass_at_k")  # those in percent
 
 # The paper's defaults ("The axes of the design space"): shown wherever a table varies another axis.
 DEFAULT_TAU_MAX, DEFAULT_REPLAY_RATIO, DEFAULT_ALPHA = 10, 0.5, 0.5
@@ -38,14 +39,19 @@ class Setting:
     cells: tuple[grid.Cell, ...]
 
     @property
-    def is_default(self) -> bool:
-        """Whether every axis that the method uses has the paper's default."""
+    def distance(self) -> int:
+        """How many axes that the method uses differ from the paper's defaults."""
         weighted = self.cells[0].priority != "uniform"
         return (
-            self.tau_max in (None, DEFAULT_TAU_MAX)
-            and self.replay_ratio in (None, DEFAULT_REPLAY_RATIO)
-            and (self.alpha in (None, DEFAULT_ALPHA) or not weighted)
+            (self.tau_max not in (None, DEFAULT_TAU_MAX))
+            + (self.replay_ratio not in (None, DEFAULT_REPLAY_RATIO))
+            + (weighted and self.alpha not in (None, DEFAULT_ALPHA))
         )
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every axis that the method uses has the paper's default."""
+        return self.distance == 0
 
     @property
     def text(self) -> str:
@@ -83,15 +89,20 @@ def age_settings(study: Study, method: str) -> dict[str, list[Setting]]:
 
     Scales with several values of tau_max only; where none has several, all that have the method.
     """
-    found: dict[str, list[Setting]] = {}
-    for scale in used_scales(study):
-        settings = [s for s in all_settings(study) if (s.scale, s.method) == (scale, method)]
-        if settings:
-            first = min(settings, key=lambda s: not s.is_default)
-            same = [s for s in settings if _other_axes(s) == _other_axes(first)]
-            found[scale] = sorted(same, key=lambda s: s.tau_max or 0)
+    found = {scale: tau_settings(study, scale, method) for scale in used_scales(study)}
+    found = {scale: settings for scale, settings in found.items() if settings}
     several = {scale: settings for scale, settings in found.items() if len(settings) > 1}
     return several or found
+
+
+def tau_settings(study: Study, scale: str, method: str) -> list[Setting]:
+    """The settings of a method at a scale, rising in tau_max, all else as in its default one."""
+    settings = [s for s in all_settings(study) if (s.scale, s.method) == (scale, method)]
+    if not settings:
+        return []
+    first = min(settings, key=lambda s: not s.is_default)
+    same = [s for s in settings if _other_axes(s) == _other_axes(first)]
+    return sorted(same, key=lambda s: s.tau_max or 0)
 
 
 def _other_axes(setting: Setting) -> tuple[float | None, float | None]:
@@ -108,24 +119,31 @@ def benchmark_number(
     scores: pd.DataFrame, setting: Setting, benchmark: str, metric: Metric
 ) -> Number | None:
     """A setting's score on one benchmark, in percent: mean over problems and finished seeds."""
-    return mean_number(scores[scores["benchmark"] == benchmark], setting, metric)
+    rows = scores[scores["benchmark"] == benchmark]
+    cells = finished_cells(rows, setting)
+    if len(cells) != 1:
+        return mean_number(rows, setting, metric)
+    # One seed: scoring the cell has made this interval.
+    row = rows[rows["cell"] == cells[0].cell].iloc[0]
+    interval = statistics.Interval(row[f"{metric}_low"], row[f"{metric}_high"], "bca")
+    return Number(row[metric], *ends(interval), n=int(row["n_problems"]), remark="n=1")
 
 
 def mean_number(scores: pd.DataFrame, setting: Setting, metric: Metric) -> Number | None:
-    """The unweighted mean over the benchmarks in percent (columns Avg and Pass of Table 1)."""
+    """The unweighted mean over the benchmarks: percent (Avg and Pass of Table 1), or tokens."""
     cells = finished_cells(scores, setting)
     if not cells:
         return None
     values = problem_values(scores, cells, metric)
     strata_P = values.index.get_level_values("benchmark")
-    interval = _stratified(tuple(values), tuple(strata_P))
+    interval = _stratified(tuple(values), tuple(strata_P), metric in METRICS)
     over_problems = Number(
-        benchmark_mean(values), *_ends(interval), n=len(values), remark=f"n={len(cells)}"
+        benchmark_mean(values), *ends(interval), n=len(values), remark=f"n={len(cells)}"
     )
     if len(cells) == 1:
         return over_problems
     means = np.array([benchmark_mean(problem_values(scores, [c], metric)) for c in cells])
-    return with_seeds(over_problems, means, highest=100.0)
+    return with_seeds(over_problems, means, 0.0, 100.0 if metric in METRICS else np.inf)
 
 
 def benchmark_mean(values: pd.Series) -> float:
@@ -134,33 +152,41 @@ def benchmark_mean(values: pd.Series) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _stratified(values: tuple[float, ...], strata: tuple[str, ...]) -> statistics.Interval:
+def _stratified(
+    values: tuple[float, ...], strata: tuple[str, ...], proportion: bool
+) -> statistics.Interval:
     # Cached, because tables and figures of one process ask for the same intervals.
-    return statistics.stratified_interval(np.array(values), np.array(strata))
+    return statistics.stratified_interval(np.array(values), np.array(strata), proportion=proportion)
 
 
-def with_seeds(number: Number, values_S: np.ndarray, highest: float) -> Number:
-    """Add Student's interval over one value a seed, cut to 0..highest.
+def with_seeds(number: Number, values_S: np.ndarray, lowest: float, highest: float) -> Number:
+    """Add Student's interval over one value a seed, cut to lowest..highest.
 
     Seeds that all agree get none: it would have no width and promise what no one knows.
     """
     interval = statistics.seed_interval(values_S)
     if interval.method != "student":
         return number
-    return replace(number, seeds_low=max(interval.low, 0.0), seeds_high=min(interval.high, highest))
+    low, high = max(interval.low, lowest), min(interval.high, highest)
+    return replace(number, seeds_low=low, seeds_high=high)
 
 
-def _ends(interval: statistics.Interval) -> tuple[float | None, float | None]:
-    if interval.method == "none":
+def ends(interval: statistics.Interval) -> tuple[float | None, float | None]:
+    """Both ends of an interval, None where there is none."""
+    if not np.isfinite([interval.low, interval.high]).all():
         return None, None
     return interval.low, interval.high
 
 
 def problem_values(scores: pd.DataFrame, cells: list[grid.Cell], metric: Metric) -> pd.Series:
-    """One value a problem in percent, mean over the cells; the index is (benchmark, problem)."""
+    """One value a problem, mean over the cells, in percent or tokens; the index is (benchmark,
+    problem).
+    """
     rows = scores[scores["cell"].isin([cell.cell for cell in cells])]
-    accuracy_P = np.concatenate([np.asarray(a, dtype=float) for a in rows["problem_accuracy"]])
-    values_P = 100.0 * (accuracy_P > 0) if metric == "pass_at_k" else accuracy_P
+    column = "problem_length" if metric == "mean_length" else "problem_accuracy"
+    values_P = np.concatenate([np.asarray(values, dtype=float) for values in rows[column]])
+    if metric == "pass_at_k":
+        values_P = 100.0 * (values_P > 0)
     index = [
         np.repeat(rows["benchmark"].to_numpy(dtype=object), rows["n_problems"]),
         np.concatenate([np.asarray(ids, dtype=object) for ids in rows["problem_ids"]]),
@@ -168,6 +194,19 @@ def problem_values(scores: pd.DataFrame, cells: list[grid.Cell], metric: Metric)
     values = pd.Series(values_P, index=pd.MultiIndex.from_arrays(index))
     values.index.names = ["benchmark", "problem"]
     return values.groupby(level=["benchmark", "problem"]).mean()
+
+
+def same_problems(values: pd.Series, others: pd.Series, setting: Setting, other: Setting) -> None:
+    """Refuse to pair two models that were not evaluated on the same problems.
+
+    Raises:
+        DataError: naming a cell of each.
+    """
+    if not values.index.equals(others.index):
+        raise DataError(
+            f"scores: {setting.cells[0].cell} and {other.cells[0].cell} were not evaluated on the "
+            "same problems; delete their samples and evaluate both again"
+        )
 
 
 def missing_notes(study: Study, scores: pd.DataFrame, settings: Iterable[Setting]) -> list[str]:

@@ -54,4 +54,6 @@ def other_runs(cell_folder: Path, key: str) -> list[Path]:
     """Runs of the same cell under another configuration: never resumed."""
     if not cell_folder.is_dir():
         return []
-    return sorted(folder for folder in cell_folder.iterdir() if folder.name != key)
+    return sorted(
+        folder for folder in cell_folder.iterdir() if folder.is_dir() and folder.name != key
+    )

@@ -42,6 +42,7 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
         text=True,
     ) as process:
         follow(process.stdout or [], watchers)
+    file.unlink()
     if process.returncode:
         raise TrainingError(
             f"{job['settings']['processes']} training processes ended with status "

@@ -1,0 +1,109 @@
+"""What MLflow costs a training of the nano study at scale s: seconds of its thread, and waiting.
+
+The base model is that of `make run` where there is one; else it is made first (a minute).
+
+    python benchmarks/bench_tracking.py
+"""
+
+import multiprocessing
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from grpo_replay import grid
+from grpo_replay.config import Checkpoints
+from grpo_replay.problems import make_problems
+from grpo_replay.study_file import load_study
+from grpo_replay.tracking import live
+from grpo_replay.tracking.live import LiveRun, training_run
+from grpo_replay.tracking.store import make_store
+from grpo_replay.training.models import make_base_model
+from grpo_replay.training.run_training import train_policy
+
+ROOT = Path(__file__).parents[1]
+CELL = "s/ours-tau10-r0.5-a0.5-seed42"
+
+
+class TimedRun(LiveRun):
+    """Counts what the thread computes, and how long the training waits."""
+
+    cpu = opening = waited = 0.0
+
+    def _work(self) -> None:
+        super()._work()
+        TimedRun.cpu = time.thread_time()
+
+    def _open(self) -> None:
+        started = time.thread_time()
+        super()._open()
+        TimedRun.opening += time.thread_time() - started
+
+    def step(self, record: dict) -> None:
+        """Time a step's hand-over."""
+        self._timed(super().step, record)
+
+    def close(self, status: str) -> None:
+        """Time the end."""
+        self._timed(super().close, status)
+
+    def _timed(self, action: Any, argument: Any) -> None:
+        started = time.perf_counter()
+        action(argument)
+        TimedRun.waited += time.perf_counter() - started
+
+
+class StepClock:
+    """Adds up the steps."""
+
+    seconds = 0.0
+
+    def resumed(self, records: list[dict]) -> None:
+        """Nothing is resumed here."""
+
+    def step(self, record: dict) -> None:
+        """Add a step."""
+        self.seconds += record["perf/step_seconds"]
+
+
+def base_model(study: Any, folder: Path) -> Path:
+    """The base model of scale s."""
+    made = ROOT / "results" / "nano" / "base_models" / "s"
+    if not made.is_dir():
+        made = folder / "model"
+        make_base_model(study.scales["s"].model, study.problems, made)
+    return made
+
+
+def main() -> None:
+    """Train one cell and print the share."""
+    study = load_study(ROOT / "config" / "studies" / "nano.yaml")
+    settings = grid.training_settings(study, grid.expand(study)[CELL])
+    live.LiveRun, clock = TimedRun, StepClock()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/mlflow.db"
+        results, problems = folder / "nano", folder / "problems.jsonl"
+        # In a process of its own, as in the workflow: the training opens the store anew.
+        maker = multiprocessing.get_context("spawn").Process(
+            target=make_store, args=("nano", results)
+        )
+        maker.start()
+        maker.join()
+        make_problems(study.problems, problems)
+        model, saving = base_model(study, folder), Checkpoints(every=25, keep=False)
+        with training_run(settings, results) as run:
+            cell = results / "cells" / CELL
+            train_policy(settings, model, problems, cell, folder / "c", saving, [run, clock])
+    rest = TimedRun.cpu - TimedRun.opening
+    share = 100 * (rest + TimedRun.waited) / clock.seconds
+    whole = 100 * (TimedRun.cpu + TimedRun.waited) / clock.seconds
+    print(f"training: {clock.seconds:.1f} s in {study.training.steps} steps")
+    print(f"tracking, opening the store and the run: {TimedRun.opening:.2f} s, once a cell")
+    print(f"tracking, all else in its thread: {rest:.2f} s; waited for: {TimedRun.waited:.2f} s")
+    print(f"share of the training: {share:.2f} % (below 1); with the opening {whole:.2f} %")
+
+
+if __name__ == "__main__":
+    main()

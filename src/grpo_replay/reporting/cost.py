@@ -1,0 +1,150 @@
+"""What a study costs before it runs: hours by scale and by table, disk, memory of each GPU.
+
+Hours come from the study file until a cell of the scale has run: then from what that took.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from grpo_replay.config import Scale, Study
+from grpo_replay.grid import Cell
+from grpo_replay.plan import duration, is_finished
+from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.sources import PretrainedModel
+
+# Mixed precision keeps float32 weights, gradients and two AdamW moments.
+BYTES_TRAINING = 16
+# A checkpoint holds weights and moments; two are kept, since the newest may be torn.
+BYTES_CHECKPOINT = 2 * 12
+BYTES_MODEL = 4
+
+
+@dataclass(frozen=True)
+class CellCost:
+    """Hours of a cell's two parts, and how many GPUs each occupies (0: a CPU core)."""
+
+    cell: Cell
+    train_hours: float
+    evaluate_hours: float
+    gpus: int
+    finished: bool
+
+    @property
+    def device_hours(self) -> float:
+        """GPU-hours, or core-hours of a study without GPUs; sampling occupies one."""
+        return self.train_hours * max(self.gpus, 1) + self.evaluate_hours
+
+
+def cell_costs(study: Study, cells: Iterable[Cell], results: Path) -> list[CellCost]:
+    """The cost of every cell, finished or not."""
+    measured = {name: measured_hours(study, name, results) for name in study.scales}
+    costs = []
+    for cell in cells:
+        scale = study.scales[cell.scale]
+        train = (measured[cell.scale] or scale.hours_train) if cell.trained else 0.0
+        done = is_finished(study, cell, results)
+        costs.append(CellCost(cell, train, scale.hours_evaluate, scale.gpus, done))
+    return costs
+
+
+def measured_hours(study: Study, scale: str, results: Path) -> float | None:
+    """Mean hours of the training runs of a scale that have ended, from their metrics.jsonl."""
+    hours = []
+    for path in (results / "cells" / scale).glob("*/train/metrics.jsonl"):
+        seconds = [json.loads(line)["perf/step_seconds"] for line in path.open(encoding="utf-8")]
+        if len(seconds) == study.training.steps and not path.is_symlink():
+            hours.append(sum(seconds) / 3600)
+    return fmean(hours) if hours else None
+
+
+def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) -> str:
+    """The whole plan, for the terminal; `gpus` is how many may be used at a time."""
+    costs = cell_costs(study, cells.values(), results)
+    trained = sum(c.cell.trained for c in costs)
+    head = f"Plan of study {study.study}: {trained} trained cells, {len(costs) - trained} untrained"
+    parts = [
+        f"{head}, {sum(c.finished for c in costs)} finished.",
+        _table(_scale_rows(study, costs, results, gpus)),
+        _table(_table_rows(costs)),
+        _table(_disk_and_memory(study, costs)),
+        "Hours without a mark come from the study file, * from cells of the scale that have run.\n"
+        "Narrow with --config only='<glob>'; `--until train_policy` costs the training alone.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _scale_rows(study: Study, costs: list[CellCost], results: Path, gpus: int) -> list[list[str]]:
+    unit = "GPU-hours" if any(scale.gpus for scale in study.scales.values()) else "core-hours"
+    rows = [["scale", "GPUs a run", "cells left", "h a run", f"{unit} left", "all", "wall time"]]
+    for name, scale in study.scales.items():
+        own = [c for c in costs if c.cell.scale == name]
+        if not own:
+            continue
+        left = sum(c.device_hours for c in own if not c.finished)
+        at_once = max(1, gpus // scale.gpus) * scale.gpus if scale.gpus else 2
+        mark = "*" if measured_hours(study, name, results) else ""
+        rows.append(
+            [
+                name,
+                str(scale.gpus),
+                f"{sum(not c.finished for c in own)} of {len(own)}",
+                f"{max(c.train_hours for c in own):.2g}{mark}",
+                f"{left:,.4g}",
+                f"{sum(c.device_hours for c in own):,.4g}",
+                duration(left / at_once) if left else "-",
+            ]
+        )
+    total = sum(c.device_hours for c in costs if not c.finished)
+    training = sum(c.train_hours * max(c.gpus, 1) for c in costs)
+    everything = sum(c.device_hours for c in costs)
+    rows.append(["total", "", "", "", f"{total:,.4g}", f"{everything:,.4g}", ""])
+    rows.append(["training alone", "", "", "", "", f"{training:,.4g}", ""])
+    return rows
+
+
+def _table_rows(costs: list[CellCost]) -> list[list[str]]:
+    rows = [["paper's table", "cells", "cells left", "hours of these alone"]]
+    for table in sorted({name for c in costs for name in tables_of(c.cell)}):
+        own = [c for c in costs if table in tables_of(c.cell)]
+        left = [c for c in own if not c.finished]
+        hours = sum(c.device_hours for c in left)
+        rows.append([table, str(len(own)), str(len(left)), f"{hours:,.4g}"])
+    return rows
+
+
+def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
+    rows = [["scale", "models", "checkpoints of one run", "training state on each GPU"]]
+    for name, scale in study.scales.items():
+        parameters = parameter_count(scale)
+        cells = sum(c.cell.scale == name for c in costs)
+        if parameters and cells:
+            rows.append(
+                [
+                    name,
+                    _gigabytes(cells * parameters * BYTES_MODEL),
+                    _gigabytes(parameters * BYTES_CHECKPOINT),
+                    _gigabytes(parameters * BYTES_TRAINING),
+                ]
+            )
+    return rows
+
+
+def parameter_count(scale: Scale) -> int | None:
+    """Parameters of a pretrained model; None for the tiny ones, which need no planning."""
+    return scale.model.parameters if isinstance(scale.model, PretrainedModel) else None
+
+
+def _gigabytes(count: float) -> str:
+    return f"{count / 1e9:,.3g} GB"
+
+
+def _table(rows: list[list[str]]) -> str:
+    """Rows in columns; a table of a head alone is nothing."""
+    if len(rows) == 1:
+        return "No pretrained model: disk and memory are no concern."
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)

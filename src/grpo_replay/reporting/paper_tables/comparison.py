@@ -1,0 +1,150 @@
+"""The paper's numbers beside a study's: three lines a row, this study, paper, difference."""
+
+from dataclasses import replace
+
+from grpo_replay.config import Study
+from grpo_replay.reporting import published
+from grpo_replay.reporting.formats import Column, Number, Row, Table
+from grpo_replay.sources import PretrainedModel
+
+IMPOSSIBLE = "§"
+# What tells the lines of each published table apart; its other columns are numbers or texts.
+KEYS = {
+    "table01": ("scale", "method"),
+    "table02": ("scale", "tau_max"),
+    "table03": ("scale", "composition"),
+    "table04": ("scale", "priority", "unit"),
+    "table05": ("reference", "method"),
+    "table06": ("scale",),
+    "table08": ("scale",),
+    "table09": ("scale", "replay_ratio", "alpha"),
+    "table10": ("reference", "scale"),
+    "table11": ("scale",),
+    "table12": ("method", "scale"),
+    "table13": ("priority", "unit", "alpha", "tau_max", "replay_ratio"),
+}
+PUBLISHED_SCALE = {"table13": "1.7B"}  # its lines do not name it
+
+
+def compare(study: Study, name: str, table: Table) -> Table:
+    """`name` ("table01") of a study beside the paper's; without lines, and with a note that says
+    so, where the two share no scale.
+    """
+    paper = {_key(name, line): line for line in _lines(name)}
+    shared = [scale for scale in study.scales if scale in published.SCALES]
+    columns = [c for c in table.columns if any(c.key in line for line in paper.values())]
+    rows = []
+    for row in table.rows:
+        line = paper.get(_key(name, row.labels))
+        if line is not None and shared:
+            rows += _three_rows(row, line, columns)
+    return replace(
+        table,
+        title=f"{table.title}, beside the paper's",
+        stub=table.stub | {"source": "Source"},
+        columns=_with_paper_decimals(columns, paper),
+        rows=rows,
+        notes=[*_notes(study, shared, rows), *(table.notes if rows else [])],
+    )
+
+
+def _lines(name: str) -> list[dict[str, str]]:
+    scale = {"scale": PUBLISHED_SCALE[name]} if name in PUBLISHED_SCALE else {}
+    return [line | scale for line in published.rows(name)]
+
+
+def _key(name: str, labels: dict) -> tuple[str, ...]:
+    """The labels that name a line, in one spelling: 0.50, 0.5 and "0.5" are one."""
+    columns = dict.fromkeys([*KEYS[name], *(["scale"] if name in PUBLISHED_SCALE else [])])
+    return tuple(_spelling(labels.get(f"{c}_key", labels.get(c))) for c in columns)
+
+
+def _spelling(value: object) -> str:
+    if value is None:
+        return "none"
+    try:
+        return f"{float(str(value)):g}"
+    except ValueError:
+        return str(value)
+
+
+def _three_rows(row: Row, line: dict[str, str], columns: list[Column]) -> list[Row]:
+    paper = {c.key: _printed(c.key, line) for c in columns}
+    differences = {key: _difference(row.numbers.get(key), paper[key]) for key in paper}
+    printed_labels = {key: line[key] for key in ("rank",) if key in line}
+    own = {c.key: row.numbers.get(c.key) for c in columns}
+    unnumbered = dict.fromkeys(["rank", "seeds"])
+    return [
+        Row(row.labels | {"source": "this study"}, own),
+        Row(row.labels | unnumbered | printed_labels | {"source": "paper"}, paper),
+        Row(row.labels | unnumbered | {"source": "difference"}, differences),
+    ]
+
+
+def _printed(column: str, line: dict[str, str]) -> Number | None:
+    text = line.get(column, "")
+    if not text:
+        return None
+    return Number(float(text), marks="" if published.possible(column, text) else IMPOSSIBLE)
+
+
+def _difference(own: Number | None, paper: Number | None) -> Number | None:
+    """Own minus paper, with the own interval: how sure the paper's number is, is not published."""
+    if own is None or paper is None:
+        return None
+
+    def shifted(end: float | None) -> float | None:
+        return None if end is None else end - paper.value
+
+    return replace(
+        own,
+        value=own.value - paper.value,
+        **{end: shifted(getattr(own, end)) for end in ("low", "high", "seeds_low", "seeds_high")},
+        marks="",
+        p_problems=None,
+        p_seeds=None,
+    )
+
+
+def _with_paper_decimals(columns: list[Column], paper: dict[tuple, dict[str, str]]) -> list[Column]:
+    return [
+        replace(c, decimals=max(published.decimals(line.get(c.key, "")) for line in paper.values()))
+        for c in columns
+    ]
+
+
+def _notes(study: Study, shared: list[str], rows: list[Row]) -> list[str]:
+    if not shared:
+        return [
+            f"The study {study.study} has none of the paper's scales "
+            f"({', '.join(published.SCALES)}): there is nothing to compare."
+        ]
+    if not rows:
+        return [f"The study {study.study} has no line that the paper's table has."]
+    notes = [
+        "Difference: this study minus the paper, with this study's interval; the paper's number "
+        "has n=1 training seed and no published interval.",
+        *_other_models(study, shared),
+    ]
+    numbers = [number for row in rows for number in row.numbers.values() if number]
+    if any(number.marks == IMPOSSIBLE for number in numbers):
+        notes.append(
+            f"{IMPOSSIBLE} printed by the paper, but no mean over the benchmark's problems (and "
+            "samples) rounds to it: read it, and the mean that it enters, with care."
+        )
+    return notes
+
+
+def _other_models(study: Study, shared: list[str]) -> list[str]:
+    models = {scale: study.scales[scale].model for scale in shared}
+    other = [
+        scale
+        for scale, model in models.items()
+        if not (isinstance(model, PretrainedModel) and f"Qwen3-{scale}-Base" in model.name)
+    ]
+    if not other:
+        return []
+    return [
+        f"The models of {', '.join(other)} are not the paper's (Qwen3-<scale>-Base): a difference "
+        "says nothing about its results."
+    ]

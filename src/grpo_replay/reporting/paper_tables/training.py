@@ -1,0 +1,125 @@
+"""Tables 8 and 12 of the paper, from the training metrics: effective batch, and training length."""
+
+import numpy as np
+import pandas as pd
+
+from grpo_replay.reporting.formats import Column, Number, Row, Table
+from grpo_replay.reporting.labels import method_name
+from grpo_replay.reporting.main_table import setting_notes
+from grpo_replay.reporting.paper_tables.points import METHOD, NO_REPLAY, Source
+from grpo_replay.reporting.summaries import Setting
+from grpo_replay.reporting.training_metrics import LENGTH
+from grpo_replay.reporting.training_numbers import (
+    STEPS_NOTE,
+    mean_over_steps,
+    over_seeds,
+    per_cell,
+)
+
+SURVIVORS = "survivors/rollouts"
+ALL_CORRECT, ALL_WRONG = "groups/all_correct_percent", "groups/all_wrong_percent"
+
+
+def surviving_rollouts(
+    b_fresh: float, all_correct_percent: float, all_wrong_percent: float
+) -> float:
+    """Rollouts that remain of `b_fresh` without the groups of equal rewards (Table 8)."""
+    return b_fresh * (1.0 - (all_correct_percent + all_wrong_percent) / 100.0)
+
+
+def percent_change(value: float, reference: float) -> float:
+    """By how many percent a length differs from GRPO's (Table 12)."""
+    return 100.0 * (value - reference) / reference
+
+
+def table08(source: Source) -> Table:
+    """Table 8: what remains of GRPO's batch, mean over the steps."""
+    settings = [source.at(scale, NO_REPLAY) for scale in source.scales]
+    return Table(
+        title=f"Table 8: effective batch of GRPO ({source.study.title})",
+        stub={"scale": "Scale"},
+        columns=[
+            Column("b_fresh", "Rollouts a step", "sampled", decimals=0),
+            Column("b_fresh_surviving", "Rollouts a step", "surviving"),
+            Column("all_correct_percent", "Groups dropped (%)", "all correct", decimals=2),
+            Column("all_wrong_percent", "Groups dropped (%)", "all wrong", decimals=2),
+        ],
+        rows=[_batch_row(source, setting) for setting in settings],
+        notes=[
+            f"Mean over all {source.study.training.steps} steps. {STEPS_NOTE}",
+            *source.seeds(settings),
+            *source.missing(settings),
+        ],
+        hidden=("study",),
+    )
+
+
+def _batch_row(source: Source, setting: Setting) -> Row:
+    def mean(name: str, highest: float) -> Number | None:
+        return mean_over_steps(source.scores, source.results, setting, name, highest=highest)
+
+    sampled = source.study.training.rollouts_per_step
+    numbers = {
+        "b_fresh": Number(float(sampled)),
+        "b_fresh_surviving": mean(SURVIVORS, sampled),
+        "all_correct_percent": mean(ALL_CORRECT, 100.0),
+        "all_wrong_percent": mean(ALL_WRONG, 100.0),
+    }
+    return Row({"study": source.study.study, "scale": setting.scale}, numbers)
+
+
+def table12(source: Source) -> Table:
+    """Table 12: mean response length at the last training step, GRPO and `ours`."""
+    rows, settings = [], []
+    for point in (NO_REPLAY, METHOD):
+        for scale in source.scales:
+            setting, grpo = source.at(scale, point), source.at(scale, NO_REPLAY)
+            keys = {"study": source.study.study, "method_key": point.name}
+            labels = {"method": method_name(point.name), "scale": scale}
+            changed = None if point is NO_REPLAY else _change(source, setting, grpo)
+            numbers = {"length_tokens": _length(source, setting), "delta_percent": changed}
+            rows.append(Row(keys | labels, numbers))
+            settings.append(setting)
+    return Table(
+        title=f"Table 12: response length in training ({source.study.title})",
+        stub={"method": "Method", "scale": "Scale"},
+        columns=[
+            Column("length_tokens", "", "Length (tokens)", decimals=0),
+            Column("delta_percent", "", "against GRPO (%)"),
+        ],
+        rows=rows,
+        notes=[
+            f"Mean over the rollouts of step {source.study.training.steps}, the last one; n=1: one "
+            "training run, whose rollouts of one step share a policy. Several seeds: Student's t.",
+            *setting_notes([s for s in settings if s.cells]),
+            *source.seeds(settings),
+            *source.missing(settings),
+        ],
+        hidden=("study", "method_key"),
+    )
+
+
+def _last_lengths(source: Source, setting: Setting) -> dict[int | None, tuple[float, int]]:
+    """(mean length, 1 step) by seed; a run that has not reached the last step has none."""
+    last = source.study.training.steps
+
+    def length(metrics: pd.DataFrame) -> tuple[float, int]:
+        return (float(metrics.at[last, LENGTH]) if last in metrics.index else np.nan), 1
+
+    return per_cell(source.scores, source.results, setting, length)
+
+
+def _length(source: Source, setting: Setting) -> Number | None:
+    return over_seeds(_last_lengths(source, setting))
+
+
+def _change(source: Source, setting: Setting, grpo: Setting) -> Number | None:
+    lengths, references = (_last_lengths(source, s) for s in (setting, grpo))
+    return over_seeds(
+        {
+            seed: (percent_change(length, references[seed][0]), steps)
+            for seed, (length, steps) in lengths.items()
+            if seed in references
+        },
+        lowest=-100.0,
+    )

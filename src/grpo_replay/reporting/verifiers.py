@@ -1,0 +1,77 @@
+"""Where the three verifiers of an answer disagree: how often in each cell, with an example.
+
+The training reward (Minerva rules, last 500 characters), the evaluation grade that feeds the tables
+and the paper's evaluation (math-verify on the raw text) judge the same stored answers. A model can
+gain by one of them and not by the others, which an accuracy alone does not show.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from grpo_replay.config import Study
+from grpo_replay.files import write_text
+from grpo_replay.problems import read_problems
+from grpo_replay.reporting.scores import read_scores
+
+VERIFIERS = ["training", "evaluation", "paper"]
+COUNTS = ["cell", "benchmark", *VERIFIERS, "answers", "of", "percent"]
+EXAMPLE = ["problem_id", "sample_id", "gold", "extracted", "end_of_text"]
+SHOWN_CHARACTERS = 160
+
+
+def verifiers_table(study: Study, results: Path, output: Path) -> None:
+    """Write one row a cell x benchmark x combination of three verdicts that occurs, as CSV.
+
+    `results` is the study's folder; the cells are those of its scores.parquet. The counts of a cell
+    and benchmark (`answers`, and `percent` of `of`) add up to all its answers, so agreements are
+    rows too. A disagreement shows its first answer: gold, content of the last box, and the end of
+    the text.
+    """
+    scores = read_scores(results / "scores.parquet")
+    rows = [
+        {"cell": cell, "benchmark": name, **row}
+        for cell in scores["cell"].unique()
+        for name in study.benchmarks
+        for row in _combinations(results, cell, name)
+    ]
+    table = pd.DataFrame(rows, columns=[*COUNTS, *EXAMPLE]).astype({"sample_id": "Int64"})
+    write_text(output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+
+
+def _combinations(results: Path, cell: str, benchmark: str) -> Iterator[dict[str, Any]]:
+    grades = pd.read_parquet(results / "cells" / cell / "grades" / f"{benchmark}.parquet")
+    verdicts = pd.DataFrame(
+        {
+            "training": grades["training_reward"] > 0,
+            "evaluation": grades["correct"],
+            "paper": grades["grade_paper"],
+        }
+    )
+    for combination, own in sorted(verdicts.groupby(VERIFIERS).groups.items(), reverse=True):
+        words = ["right" if verdict else "wrong" for verdict in combination]
+        row = dict(zip(VERIFIERS, words, strict=True))
+        row |= {"answers": len(own), "of": len(grades), "percent": 100 * len(own) / len(grades)}
+        if len(set(combination)) > 1:
+            row |= _example(results, cell, benchmark, grades.loc[own[0]])
+        yield row
+
+
+def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dict[str, Any]:
+    keys = {name: graded[name] for name in ("problem_id", "sample_id")}
+    samples = pd.read_parquet(
+        results / "cells" / cell / "samples" / f"{benchmark}.parquet",
+        columns=["text"],
+        filters=[(name, "==", value) for name, value in keys.items()],
+    )
+    problems = read_problems(results / "data" / "benchmarks" / f"{benchmark}.jsonl")
+    gold = next(row["answer"] for row in problems if row["id"] == keys["problem_id"])
+    text = " ".join(samples["text"].item().split())
+    return {
+        **keys,
+        "gold": gold,
+        "extracted": graded["extracted"],
+        "end_of_text": text if len(text) <= SHOWN_CHARACTERS else f"…{text[-SHOWN_CHARACTERS:]}",
+    }

@@ -1,0 +1,95 @@
+"""What a run keeps besides numbers: tables, figures, files, and which problems it saw."""
+
+from pathlib import Path
+
+import pandas as pd
+import yaml
+from mlflow.entities import Dataset, DatasetInput, InputTag, Run
+
+from grpo_replay.files import file_digest
+from grpo_replay.problems import read_problems
+from grpo_replay.tracking import pictures
+from grpo_replay.tracking.cell_results import CellResults
+from grpo_replay.tracking.store import Store
+
+SAMPLED_PROBLEMS, SAMPLES = 10, 2  # of a benchmark in the table of completions
+LOGGED_TABLES = "mlflow.loggedArtifacts"  # MLflow's own tag: adding to a table again doubles it
+
+
+def log_artifacts(store: Store, run: Run, results: CellResults) -> None:
+    """Everything of a scored cell that has no number; what is there already is written again."""
+    client, run_id = store.client, run.info.run_id
+    config = yaml.safe_dump(results.resolved, sort_keys=False, allow_unicode=True)
+    client.log_text(run_id, config, "config.yaml")
+    if packages := results.origin.get("environment"):
+        client.log_text(run_id, "\n".join(packages) + "\n", "environment.txt")
+    for rule, path in results.logs():
+        text = path.read_text(encoding="utf-8", errors="replace")
+        client.log_text(run_id, text or "(empty)\n", f"logs/{rule}.log")
+    client.log_artifact(run_id, str(results.folder / "scores.json"))
+    _log_table(store, run, completions(results), "completions.json")
+    _log_table(store, run, outcomes(results), "outcomes.json")
+    if figure := pictures.age_histogram(results.records):
+        client.log_figure(run_id, figure, "age_histogram.png")
+
+
+def copy_model(store: Store, run: Run) -> None:
+    """Keep a copy of the run's model, where there is none yet."""
+    there = {artifact.path for artifact in store.client.list_artifacts(run.info.run_id)}
+    model = Path(run.data.tags["model_path"])
+    if "model" not in there and model.is_dir():
+        store.client.log_artifacts(run.info.run_id, str(model), "model")
+
+
+def _log_table(store: Store, run: Run, table: pd.DataFrame, name: str) -> None:
+    if name not in run.data.tags.get(LOGGED_TABLES, ""):
+        store.client.log_table(run.info.run_id, table, name)
+
+
+def completions(results: CellResults) -> pd.DataFrame:
+    """The first answers to the first problems of each benchmark, with verdicts and reward."""
+    tables = []
+    for name, path in results.problem_files().items():
+        if name == "training":
+            continue
+        rows = [(r["id"], r["problem"], r["answer"]) for r in read_problems(path)]
+        chosen = pd.DataFrame(rows[:SAMPLED_PROBLEMS], columns=["problem_id", "prompt", "answer"])
+        keys = ["problem_id", "sample_id"]
+        samples = pd.read_parquet(results.folder / "samples" / f"{name}.parquet")
+        grades = pd.read_parquet(results.folder / "grades" / f"{name}.parquet")
+        table = chosen.merge(samples[[*keys, "text"]]).merge(
+            grades[[*keys, *("correct", "grade_paper", "training_reward"), "n_tokens"]]
+        )
+        tables.append(table[table.sample_id < SAMPLES].assign(benchmark=name))
+    names = {"text": "completion", "training_reward": "reward"}
+    columns = ["benchmark", "prompt", "answer", "completion", "correct", "grade_paper"]
+    columns += ["reward", "n_tokens", "problem_id", "sample_id"]
+    return pd.concat(tables, ignore_index=True).rename(columns=names)[columns]
+
+
+def outcomes(results: CellResults) -> pd.DataFrame:
+    """One row a problem: its accuracy in percent and the mean tokens of its answers."""
+    columns = {"problem_ids": "problem_id", "problem_accuracy": "avg_at_k"}
+    columns["problem_length"] = "mean_length"
+    return pd.concat(
+        [
+            pd.DataFrame({new: row[old] for old, new in columns.items()}).assign(benchmark=name)
+            for name, row in results.scores["benchmarks"].items()
+        ],
+        ignore_index=True,
+    )
+
+
+def log_inputs(store: Store, run: Run, results: CellResults) -> None:
+    """The problem files as the run's data sets, with their digests."""
+    known = {used.dataset.name for used in run.inputs.dataset_inputs} if run.inputs else set()
+    inputs = []
+    for name, path in results.problem_files().items():
+        if name in known:
+            continue
+        source = f'{{"uri": "{path.resolve().as_uri()}"}}'
+        dataset = Dataset(name, file_digest(path)[:32], "local", source)
+        context = "training" if name == "training" else "evaluation"
+        inputs.append(DatasetInput(dataset, [InputTag("mlflow.data.context", context)]))
+    if inputs:
+        store.client.log_inputs(run.info.run_id, inputs)

@@ -1,0 +1,102 @@
+"""Which run of the store is a cell's: found, made, continued, superseded, or marked as dead."""
+
+from pathlib import Path
+
+from mlflow.entities import Run
+
+from grpo_replay.grid import Cell
+from grpo_replay.tracking.cell_results import CellResults
+from grpo_replay.tracking.series import parameters
+from grpo_replay.tracking.store import NOTE, PARENT, Store
+
+COMPLETE = "results_sha256"  # the tag of a run that shows a scored cell, and of whose files
+TRAINING = "training_id"
+
+
+def open_training_run(store: Store, results: CellResults, settings: dict, training: str) -> Run:
+    """The run of a training that starts or continues; an older one of the cell is superseded."""
+    with store.lock:
+        others = current_runs(store, results)
+        run = next((r for r in others if _is_open(r, training)), None)
+        if run is None:
+            run = create_run(store, results, settings, training, stage="training")
+        store.status(run, "RUNNING")
+        store.set_tags(run, {"status": "running", "stage": "training"})
+        for other in others:
+            if other.info.run_id != run.info.run_id:
+                store.supersede(other, run)
+    store.set_parameters(run, parameters(settings))
+    return run
+
+
+def current_runs(store: Store, results: CellResults) -> list[Run]:
+    """The runs of a cell that no later one supersedes, the newest first."""
+    runs = store.runs(cell=results.name)
+    return [run for run in runs if "superseded_by" not in run.data.tags]
+
+
+def run_of_results(store: Store, results: CellResults, sha256: str | None) -> Run:
+    """The run that shows what the results folder holds of a cell, made where there is none.
+
+    `sha256` is the digest of a scored cell, None before: a run that shows other results is
+    superseded, one that shows a part of these is continued.
+    """
+    with store.lock:
+        others = current_runs(store, results)
+        run = next((r for r in others if sha256 and r.data.tags.get(COMPLETE) == sha256), None)
+        run = run or next((r for r in others if _is_open(r, results.training_id)), None)
+        if run is None:
+            training = results.training_id
+            run = create_run(store, results, results.settings, training, stage="training")
+        for other in others:
+            if other.info.run_id != run.info.run_id:
+                store.supersede(other, run)
+    return run
+
+
+def _is_open(run: Run, training: str) -> bool:
+    return run.data.tags.get(TRAINING) == training and COMPLETE not in run.data.tags
+
+
+def create_run(
+    store: Store, results: CellResults, settings: dict, training: str, stage: str
+) -> Run:
+    """A new run below its parent, named like its cell."""
+    cell, study = Cell(**settings["cell"]), settings["study"]
+    tags = {"study": study, "cell": cell.cell, "scale": cell.scale, "method": cell.method}
+    tags |= {"stage": stage, "status": "running", TRAINING: training}
+    tags |= {name: results.origin.get(name, "unknown") for name in ("commit", "hardware")}
+    tags |= {NOTE: note(results, cell, study), "model_path": str(model_path(results, cell))}
+    tags[PARENT] = store.parent(study, cell.scale, cell.method)
+    return store.create(cell.cell, tags)
+
+
+def model_path(results: CellResults, cell: Cell) -> Path:
+    """Where the cell's model lies: it is not copied."""
+    if cell.trained:
+        return (results.folder / "model").resolve()
+    started = results.study_folder / "warm_start" / cell.scale
+    base = results.study_folder / "base_models" / cell.scale
+    return (started if started.is_dir() else base).resolve()
+
+
+def note(results: CellResults, cell: Cell, study: str) -> str:
+    """What the page of a run says, in Markdown."""
+    rule = "train_policy" if cell.trained else "sample_answers"
+    command = (
+        f"snakemake --cores all --config study={study} --forcerun {rule} -- "
+        f"{results.folder.as_posix()}/scores.json"
+    )
+    return (
+        f"Cell `{cell.cell}` of the study `{study}`. Make it again with\n\n```\n{command}\n```\n\n"
+        f"Its files are in `{results.folder.resolve()}`: they are the results, this run shows them."
+    )
+
+
+def end_dead_runs(store: Store, study_folder: Path) -> None:
+    """Mark the runs of trainings that were killed: RUNNING in the store, and by no process."""
+    for run in store.runs(status="running"):
+        cell = CellResults(study_folder, run.data.tags.get("cell", ""))
+        if run.info.status == "RUNNING" and not cell.is_alive:
+            store.set_tags(run, {"status": "killed"})
+            store.status(run, "KILLED")

@@ -1,0 +1,101 @@
+"""Runs above the cells: one a scale and method with means over seeds, one with the tables."""
+
+from pathlib import Path
+from statistics import fmean, stdev
+
+from grpo_replay.config import Study
+from grpo_replay.files import digest, file_digest
+from grpo_replay.plan import is_finished
+from grpo_replay.reporting.labels import BASE
+from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.reporting.summaries import Setting, all_settings, default_settings
+from grpo_replay.tracking.cell_results import CellResults
+from grpo_replay.tracking.pictures import reward_over_seeds
+from grpo_replay.tracking.runs import COMPLETE
+from grpo_replay.tracking.series import evaluation_metrics
+from grpo_replay.tracking.store import NOTE, Store
+
+_SHORT = ("avg", "pass")  # what a parent carries of settings other than its main one
+
+
+def sync_summaries(store: Store, study: Study, results: Path) -> None:
+    """Means, spreads and the figure over seeds in the parent of every scale and method."""
+    groups: dict[tuple[str, str], list[Setting]] = {}
+    for setting in all_settings(study):
+        groups.setdefault((setting.scale, setting.method), []).append(setting)
+    for (scale, method), settings in groups.items():
+        default = next(s for s in default_settings(study, scale) if s.method == method)
+        finished = {s: _finished(study, s, results) for s in settings}
+        if any(finished.values()):
+            _sync_parent(store, study, default, finished)
+
+
+def _finished(study: Study, setting: Setting, results: Path) -> list[CellResults]:
+    cells = [cell for cell in setting.cells if is_finished(study, cell, results)]
+    found = [CellResults(results, cell.cell) for cell in cells]
+    return [cell for cell in found if cell.scores]
+
+
+def _sync_parent(
+    store: Store, study: Study, default: Setting, finished: dict[Setting, list[CellResults]]
+) -> None:
+    run_id = store.parent(study.study, default.scale, default.method)
+    run = store.client.get_run(run_id)
+    metrics: dict[str, float] = {}
+    for setting, cells in finished.items():
+        values = over_seeds(cells)
+        if setting == default:
+            metrics |= values
+        else:
+            metrics |= {
+                f"settings/{_axes(setting)} {n}": values[f"eval/{n}"] for n in _SHORT if cells
+            }
+    tables = sorted({name for setting in finished for c in setting.cells for name in tables_of(c)})
+    text = (
+        f"Means over training seeds: `eval/...` of {_axes(default) or 'all its cells'}, `_sd` the "
+        "sample standard deviation (from two seeds on), `seeds` their number."
+    )
+    store.set_tags(run, {NOTE: text, "tables": ", ".join(tables), "status": "complete"})
+    store.set_metrics(run, metrics, step=0)
+    sha256 = digest({_axes(s): [c.digest() for c in cells] for s, cells in finished.items()})
+    if run.data.tags.get(COMPLETE) != sha256:
+        records = {
+            _axes(s) or s.method: [c.records for c in cells] for s, cells in finished.items()
+        }
+        if figure := reward_over_seeds(f"{default.scale}/{default.method}", records):
+            store.client.log_figure(run_id, figure, "reward_over_seeds.png")
+        store.set_tags(run, {COMPLETE: sha256})
+
+
+def over_seeds(cells: list[CellResults]) -> dict[str, float]:
+    """Mean and sample standard deviation of each evaluation metric over a setting's seeds."""
+    values = [evaluation_metrics(cell.scores) for cell in cells]
+    if not values:
+        return {}
+    metrics = {name: fmean(v[name] for v in values) for name in values[0]}
+    if len(values) > 1:
+        metrics |= {f"{name}_sd": stdev(v[name] for v in values) for name in values[0]}
+    return metrics | ({} if cells[0].cell.method == BASE else {"seeds": float(len(values))})
+
+
+def _axes(setting: Setting) -> str:
+    if setting.tau_max is None:
+        return ""
+    return f"tau{setting.tau_max}-r{setting.replay_ratio:g}-a{setting.alpha:g}"
+
+
+def sync_results(store: Store, study: Study, results: Path) -> None:
+    """The study's tables and figures as artifacts of a run of their own."""
+    files = sorted([*results.glob("tables/*.*"), *results.glob("figures/*.*")])
+    if not files:
+        return
+    sha256 = digest([[path.name, file_digest(path)] for path in files])
+    tags = {"study": study.study, "stage": "results"}
+    with store.lock:
+        found = store.runs(stage="results")
+        run = found[0] if found else store.create("tables and figures", tags)
+    if run.data.tags.get(COMPLETE) != sha256:
+        for file in files:
+            store.client.log_artifact(run.info.run_id, str(file), file.parent.name)
+        store.set_tags(run, {COMPLETE: sha256, "status": "complete"})
+    store.status(run, "FINISHED")

@@ -1,0 +1,100 @@
+"""One training of a cell at a time: a lock in its checkpoints' folder that names its holder.
+
+It is a lease, since network file systems need not have locks: the holder renews it, and one that is
+not renewed is taken over. Where the holder's host is this one, a dead holder is seen at once.
+"""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from filelock import SoftFileLease, Timeout
+
+from grpo_replay.errors import LockedError
+from grpo_replay.files import write_json
+
+LOCK_FILE = "training.lock"
+HOLDER_FILE = "holder.json"
+LEASE_SECONDS = 120.0  # NFS clients may see a renewal a minute late
+
+
+@contextmanager
+def cell_lock(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[None]:
+    """Hold the lock of a cell; of several processes that train it together, the first holds it.
+
+    A process whose lock was taken over ends itself: two trainings would write the same checkpoints.
+
+    Args:
+        folder: the cell's folder for checkpoints; made where it is missing.
+        lease_seconds: a lock of another host that was not renewed for so long is taken over. The
+            same for all that meet at a lock.
+
+    Raises:
+        LockedError: while another process holds it, with that process's host and id.
+    """
+    if os.environ.get("RANK", "0") != "0":
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = SoftFileLease(
+        folder / LOCK_FILE, lease_duration=lease_seconds, on_compromise=lambda _: _end(folder)
+    )
+    _acquire(lock, folder / HOLDER_FILE)
+    try:
+        write_json(folder / HOLDER_FILE, _this_process())
+        yield
+    finally:
+        (folder / HOLDER_FILE).unlink(missing_ok=True)
+        lock.release()
+
+
+def _acquire(lock: SoftFileLease, holder_file: Path) -> None:
+    try:
+        lock.acquire(timeout=0)
+        return
+    except Timeout:
+        holder = _read(holder_file)
+    try:
+        # Of a holder on this host it is known that it lives; another must show it by a renewal.
+        here = holder.get("host") == socket.gethostname()
+        patience = 0 if here else 1.5 * lock.lease_duration
+        lock.acquire(timeout=patience, poll_interval=lock.lease_duration / 20)
+    except Timeout:
+        raise LockedError(
+            f"this cell is being trained already, by {_text(_read(holder_file))}: let that end, or "
+            f"end it there. Its lock is {lock.lock_file}; a lock that nobody renews is taken over "
+            f"after {lock.lease_duration:g} s"
+        ) from None
+
+
+def _this_process() -> dict:
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+        "since": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def _read(holder_file: Path) -> dict:
+    # Missing where the holder has only just got the lock: it writes the file right after.
+    return json.loads(holder_file.read_text(encoding="utf-8")) if holder_file.is_file() else {}
+
+
+def _text(holder: dict) -> str:
+    if not holder:
+        return "a process that has just started"
+    job = f", Slurm job {holder['slurm_job']}" if holder["slurm_job"] else ""
+    return f"process {holder['pid']} on {holder['host']}{job}, since {holder['since']}"
+
+
+def _end(folder: Path) -> None:
+    print(
+        f"{folder / LOCK_FILE} was taken over by {_text(_read(folder / HOLDER_FILE))}", flush=True
+    )
+    os.kill(os.getpid(), signal.SIGTERM)

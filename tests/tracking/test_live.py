@@ -1,0 +1,235 @@
+"""A cell's run while it trains: every step once, the right end, and a store that fails."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from servers import MlflowServer, free_port
+from tracked_cells import (
+    CELLS,
+    GRPO,
+    OURS,
+    STUDY,
+    make_records,
+    runs_of,
+    settings_of,
+    steps_of,
+    train,
+    write_records,
+)
+
+from grpo_replay.errors import GrpoReplayWarning
+from grpo_replay.tracking import live
+from grpo_replay.tracking.live import training_run
+from grpo_replay.tracking.store import Store
+from grpo_replay.tracking.sync import sync_study
+
+PROGRAM = Path(__file__).with_name("tracked_cells.py")
+MOST_SECONDS = 5  # what a store may cost a training
+
+
+def test_a_run_has_every_step_once_and_says_what_it_is(results: Path) -> None:
+    records = make_records(5)
+    train(results, OURS, records)
+    (run,) = runs_of(results, OURS)
+    assert run.info.run_name == OURS and run.info.status == "FINISHED"
+    assert steps_of(results, run) == [1, 2, 3, 4, 5]
+    assert run.data.metrics["reward/mean"] == records[-1]["reward/mean"]
+    assert run.data.metrics["replay/age_histogram/1"] == 5
+    assert steps_of(results, run, "replay/age_mean") == [2, 3, 4, 5]
+    assert run.data.metrics["system/cpu_utilization_percentage"] >= 0
+    assert run.data.params["training.learning_rate"] == "0.0003"
+    tags = run.data.tags
+    assert (tags["study"], tags["scale"], tags["method"]) == ("tiny", "s", "ours")
+    assert tags["stage"] == "trained" and tags["commit"] and tags["hardware"]
+    assert "--forcerun train_policy" in tags["mlflow.note.content"]
+    store = Store(STUDY.study, results)
+    parent = store.client.get_run(tags["mlflow.parentRunId"])
+    assert parent.info.run_name == "s/ours" and parent.info.status == "FINISHED"
+
+
+def test_a_resumed_training_continues_its_run(results: Path) -> None:
+    """Steps that the store has are not logged again, nor those that were trained twice."""
+    records = make_records(9)
+    with pytest.raises(RuntimeError), training_run(settings_of(OURS), results) as run:
+        for record in records[:6]:
+            run.step(record)
+        raise RuntimeError
+    assert runs_of(results, OURS)[0].info.status == "FAILED"
+    train(results, OURS, records, done=4)
+    (run,) = runs_of(results, OURS)
+    assert run.info.status == "FINISHED"
+    assert steps_of(results, run) == list(range(1, 10))
+    assert run.data.tags["resumed_from_step"] == "4"
+    system = steps_of(results, run, "system/cpu_utilization_percentage")
+    assert system == list(range(len(system))) and len(system) >= 2
+
+
+def test_a_second_training_supersedes_the_first(results: Path) -> None:
+    train(results, OURS, make_records(3))
+    train(results, OURS, make_records(3))
+    new, old = runs_of(results, OURS)
+    assert old.data.tags["superseded_by"] == new.info.run_id
+    assert new.data.tags["supersedes"] == old.info.run_id
+    assert "superseded_by" not in new.data.tags
+    assert old.data.tags["mlflow.parentRunId"] == new.data.tags["mlflow.parentRunId"]
+
+
+def start(results: Path, cell: str) -> subprocess.Popen:
+    """Train a cell in a process of its own until its run is in the store."""
+    command = [sys.executable, str(PROGRAM), str(results), cell, "1000", "0.1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 120
+    while not runs_of(results, cell):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.2)
+    return process
+
+
+def test_a_killed_training_is_marked(results: Path) -> None:
+    """SIGTERM ends a run KILLED; after SIGKILL the next training of the study does it."""
+    asked, shot = start(results, OURS), start(results, GRPO)
+    asked.terminate()
+    assert asked.wait(timeout=20) == 128 + signal.SIGTERM
+    assert runs_of(results, OURS)[0].info.status == "KILLED"
+    assert runs_of(results, OURS)[0].data.tags["status"] == "killed"
+    shot.kill()
+    shot.wait()
+    assert runs_of(results, GRPO)[0].info.status == "RUNNING"
+    other = next(name for name in CELLS if name.startswith("s/uniform"))
+    train(results, other, make_records(2))
+    assert runs_of(results, GRPO)[0].info.status == "KILLED"
+
+
+def test_a_training_that_runs_is_not_taken_for_dead(results: Path) -> None:
+    process = start(results, OURS)
+    train(results, GRPO, make_records(2))
+    sync_study(STUDY, results)
+    assert runs_of(results, OURS)[0].info.status == "RUNNING"
+    process.kill()
+    process.wait()
+    sync_study(STUDY, results)
+    (run,) = runs_of(results, OURS)
+    assert run.info.status == "KILLED"
+    shown = steps_of(results, run)
+    assert shown == list(range(1, 1001))  # the file had all of them from the start
+
+
+def log_one_of_eight(results: Path, cell: str, records: list[dict]) -> None:
+    live.FLUSH_SECONDS, live.DRAIN_SECONDS = 0.2, 120
+    train(results, cell, records, pause=0.02)
+
+
+def test_eight_processes_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They meet on a store that is not there yet, which breaks a bare MLflow."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    results = tmp_path / STUDY.study
+    folders = (results, tmp_path / "another" / STUDY.study)  # the study has five trained cells
+    jobs = [(f, name) for f in folders for name, cell in CELLS.items() if cell.trained][:8]
+    fork = multiprocessing.get_context("fork")
+    processes = [
+        fork.Process(target=log_one_of_eight, args=(*job, make_records(60))) for job in jobs
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    for folder, cell in jobs:
+        (run,) = runs_of(folder, cell)
+        assert steps_of(folder, run) == list(range(1, 61))
+        assert run.info.status == "FINISHED"
+    parents = Store(STUDY.study, results).runs(stage="summary")
+    assert len(parents) == len({run.info.run_name for run in parents})
+
+
+# --- a server that is out of reach ---
+
+
+def seconds_of(results: Path, records: list[dict]) -> float:
+    """How long a training takes whose steps take no time."""
+    started = time.monotonic()
+    with pytest.warns(GrpoReplayWarning, match="no result is lost.*sync_tracking"):
+        train(results, OURS, records)
+    return time.monotonic() - started
+
+
+def test_a_server_that_is_not_there_costs_little(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = os.environ["MLFLOW_TRACKING_URI"]
+    records = make_records(4)
+    write_records(results, OURS, records)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_port()}")
+    assert seconds_of(results, records) < MOST_SECONDS
+    with pytest.warns(GrpoReplayWarning, match="sync_tracking"):
+        assert not sync_study(STUDY, results)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
+    assert sync_study(STUDY, results)
+    (run,) = runs_of(results, OURS)
+    assert steps_of(results, run) == [1, 2, 3, 4]
+    assert steps_of(results, run, "system/cpu_utilization_percentage")
+
+
+def test_a_server_that_never_answers_costs_little(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(50)
+        uri = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        monkeypatch.setattr(live, "FLUSH_SECONDS", 10.0)
+        assert seconds_of(results, make_records(4)) < MOST_SECONDS
+        for thread in threading.enumerate():
+            if thread.name == "mlflow":
+                thread.join(timeout=10)  # it gives up by itself
+                assert not thread.is_alive()
+
+
+@pytest.fixture
+def server(results: Path, monkeypatch: pytest.MonkeyPatch):
+    """A server that is not started yet."""
+    server = MlflowServer(free_port(), results.parent / "server.log")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.uri)
+    yield server
+    server.kill()
+
+
+def shown_steps(results: Path) -> set[int]:
+    return {step for run in runs_of(results, OURS) for step in steps_of(results, run)}
+
+
+def test_a_server_that_dies_loses_nothing(server: MlflowServer, results: Path) -> None:
+    """Down before the first step, there in the middle, down at the end, and there again."""
+    records = make_records(30)
+    write_records(results, OURS, records)
+    store = f"sqlite:///{results.parent}/mlflow.db", results.parent / "artifacts"
+    warned = pytest.warns(GrpoReplayWarning, match="sync_tracking")
+    with warned, training_run(settings_of(OURS), results) as run:
+        for record in records[:10]:
+            run.step(record)
+        time.sleep(0.5)
+        server.serve(*store)
+        for record in records[10:20]:
+            run.step(record)
+        end = time.monotonic() + 60
+        while not shown_steps(results) >= set(range(1, 21)):
+            assert time.monotonic() < end
+            time.sleep(0.5)
+        server.kill()
+        started = time.monotonic()
+        for record in records[20:]:
+            run.step(record)
+    assert time.monotonic() - started < MOST_SECONDS
+    server.serve(*store)
+    assert sync_study(STUDY, results)
+    (run,) = runs_of(results, OURS)
+    assert steps_of(results, run) == list(range(1, 31))

@@ -1,0 +1,19 @@
+"""What Table 7 says of every study is what the trainer gets."""
+
+from pathlib import Path
+
+from grpo_replay import grid
+from grpo_replay.reporting.paper_tables.hyperparameters import FIXED
+from grpo_replay.study_file import load_study
+from grpo_replay.training.run_training import trainer_arguments
+
+NANO = Path(__file__).parents[2] / "config" / "studies" / "nano.yaml"
+
+
+def test_fixed_hyperparameters_are_those_of_the_trainer(tmp_path):
+    study = load_study(NANO)
+    cell = grid.expand(study)["s/grpo-seed42"]
+    arguments = trainer_arguments(grid.training_settings(study, cell), tmp_path)
+    assert arguments.beta == float(FIXED["kl_beta"])
+    assert arguments.warmup_steps == float(FIXED["learning_rate_warmup"])
+    assert arguments.lr_scheduler_type == "constant" and arguments.optim == "adamw_torch"

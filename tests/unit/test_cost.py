@@ -1,0 +1,68 @@
+"""The plan: the paper's hours, measured hours where there are some, and what does not fit."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grpo_replay.config import Study
+from grpo_replay.errors import ConfigError
+from grpo_replay.grid import config_hash, expand, resolve, select
+from grpo_replay.plan import check_gpus
+from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text
+from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.study_file import load_study
+
+STUDIES = Path(__file__).parents[2] / "config" / "studies"
+
+
+@pytest.fixture(scope="module")
+def paper() -> Study:
+    return load_study(STUDIES / "paper.yaml")
+
+
+def write_run(study: Study, results: Path, cell: str, seconds: float, steps: int) -> None:
+    folder = results / "cells" / cell / "train"
+    folder.mkdir(parents=True)
+    lines = (json.dumps({"perf/step_seconds": seconds}) + "\n" for _ in range(steps))
+    (folder / "metrics.jsonl").write_text("".join(lines))
+
+
+def test_the_papers_hours_come_out(paper: Study, tmp_path: Path) -> None:
+    costs = cell_costs(paper, expand(paper).values(), tmp_path)
+    assert sum(c.train_hours * c.gpus for c in costs) == 1236
+    text = plan_text(paper, expand(paper), tmp_path, gpus=8)
+    assert "27 trained cells, 3 untrained, 0 finished" in text
+    assert "64.4 GB" in text  # 16 bytes for each of the 4.02 billion parameters
+
+
+def test_every_table_has_the_papers_number_of_trained_cells(paper: Study) -> None:
+    tables = [name for c in expand(paper).values() if c.trained for name in tables_of(c)]
+    wanted = {1: 12, 2: 4, 3: 9, 4: 6, 5: 12, 6: 6, 8: 3, 9: 5, 10: 3, 11: 3, 12: 6, 13: 12}
+    assert {n: tables.count(f"table{n:02d}") for n in wanted} == wanted
+
+
+def test_measured_runs_replace_the_estimate(paper: Study, tmp_path: Path) -> None:
+    cells = expand(paper)
+    write_run(paper, tmp_path, "1.7B/grpo-seed42", seconds=90.0, steps=200)
+    write_run(paper, tmp_path, "1.7B/ours-tau1-r0.5-a0.5-seed42", seconds=9.0, steps=7)  # unended
+    assert measured_hours(paper, "1.7B", tmp_path) == pytest.approx(5.0)
+    costs = {c.cell.cell: c for c in cell_costs(paper, cells.values(), tmp_path)}
+    assert costs["1.7B/ours-tau10-r0.5-a0.5-seed42"].train_hours == pytest.approx(5.0)
+    assert costs["4B/grpo-seed42"].train_hours == 14
+    assert "5*" in plan_text(paper, cells, tmp_path, gpus=8)
+
+
+def test_what_is_finished_costs_nothing_more(paper: Study, tmp_path: Path) -> None:
+    cells = select(expand(paper), "0.6B/*")
+    folder = tmp_path / "cells" / "0.6B/grpo-seed42"
+    folder.mkdir(parents=True)
+    scores = {"config_hash": config_hash(resolve(paper, cells["0.6B/grpo-seed42"]))}
+    (folder / "scores.json").write_text(json.dumps(scores))
+    assert "5 of 6" in plan_text(paper, cells, tmp_path, gpus=4)
+
+
+def test_more_gpus_than_declared_are_refused(paper: Study) -> None:
+    with pytest.raises(ConfigError, match="scales.4B.gpus: a run needs 8 GPUs and 4 are declared"):
+        check_gpus(paper, expand(paper), 4)
+    check_gpus(paper, select(expand(paper), "1.7B/*"), 4)

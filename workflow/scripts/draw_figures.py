@@ -1,0 +1,13 @@
+"""Draw the figures whose files are the rule's outputs, in one process."""
+
+from pathlib import Path
+
+from grpo_replay.console import job
+
+with job(snakemake.log[0], snakemake.rule):
+    from grpo_replay.config import Study
+    from grpo_replay.reporting.figures import FIGURES
+
+    study = Study.model_validate(snakemake.params.study)
+    for stem in dict.fromkeys(Path(file).with_suffix("") for file in snakemake.output):
+        FIGURES[stem.name](study, Path(snakemake.input.scores).parent, stem)

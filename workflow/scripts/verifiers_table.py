@@ -1,0 +1,13 @@
+"""Tabulate where the three verifiers of the study's answers disagree."""
+
+from pathlib import Path
+
+from grpo_replay.console import job
+
+with job(snakemake.log[0], "verifiers"):
+    from grpo_replay.config import Study
+    from grpo_replay.reporting.verifiers import verifiers_table
+
+    study = Study.model_validate(snakemake.params.study)
+    results = Path(snakemake.input.scores).parent
+    verifiers_table(study, results, Path(snakemake.output.table))
