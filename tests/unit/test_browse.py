@@ -59,7 +59,7 @@ def write_answers(cell: Path) -> None:
     drawn = keys.assign(benchmark="easy", wave_seed=42, text=["a", ANSWER, "c", "d"], **made)
     graded = keys.assign(
         correct=[True, False, True, True],
-        correct_paper=[True, True, True, True],
+        grade_paper=[True, True, True, True],
         training_reward=[1.0, -1.0, 1.0, -1.0],
         extracted=["0", "3", "1", "1"],
         method=["same text", "number", "number", "number"],
@@ -147,7 +147,7 @@ def test_samples_stand_beside_their_own_verdicts(results: Path) -> None:
     assert list(samples["cell"]) == ["s/base", "s/base", GRPO, GRPO, OURS, OURS]
     second = samples[samples["cell"] == OURS].set_index("sample_id").loc[1]
     assert second["text"] == ANSWER and second["extracted"] == "3"
-    assert (second["correct"], second["correct_paper"]) == (False, True)
+    assert (second["correct"], second["grade_paper"]) == (False, True)
     assert (second["training_reward"], second["decided_by"]) == (-1.0, "number")
 
 

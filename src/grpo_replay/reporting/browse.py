@@ -23,7 +23,7 @@ from grpo_replay.reporting.tables import SCORES_FILE
 from grpo_replay.reporting.training_metrics import LOG_RATIO, read_records
 
 _AXES = ["scale", "method", "tau_max", "replay_ratio", "alpha", "seed"]
-_VERDICTS = ["correct", "correct_paper", "training_reward"]
+_VERDICTS = ["correct", "grade_paper", "training_reward"]
 _GRADES = ["problem_id", "sample_id", *_VERDICTS, "extracted", "method", "timed_out"]
 # In a grades file `method` is the grader's; here it would be taken for a training method.
 _CLEARER = {"method": "decided_by"}
@@ -94,7 +94,7 @@ def samples(results: Path, benchmark: str, problem_id: str, cells: str = "*") ->
     """Every sample of a problem with the verdicts of the three verifiers: one row a sample.
 
     Columns: cell, sample_id, text, extracted (the answer that was found in it), correct (the
-    verdict of the tables), correct_paper (math-verify on the raw text), training_reward (+1 or -1),
+    verdict of the tables), grade_paper (math-verify on the raw text), training_reward (+1 or -1),
     decided_by (the rule behind `correct`), timed_out, n_tokens, finish_reason.
 
     Raises:
@@ -141,7 +141,7 @@ def disagreements(results: Path, cells: str = "*") -> pd.DataFrame:
             path = existing(results / "cells" / cell / "grades" / f"{benchmark}.parquet")
             frame = pd.read_parquet(path, columns=_GRADES)
             rewarded = frame["training_reward"] > 0
-            differ = (frame["correct"] != frame["correct_paper"]) | (frame["correct"] != rewarded)
+            differ = (frame["correct"] != frame["grade_paper"]) | (frame["correct"] != rewarded)
             frames.append(frame[differ].assign(benchmark=benchmark, cell=cell))
     found = pd.concat(frames, ignore_index=True)[["benchmark", "cell", *_GRADES]]
     return found.rename(columns=_CLEARER)
