@@ -22,6 +22,7 @@ rule verifiers_table:
             f"{RESULTS}/tables/verifiers.csv",
             caption="../report/verifiers_table.rst",
             category="Tables",
+            labels={"table": "verifiers", "format": "csv"},
         ),
     log:
         f"{LOGS}/verifiers_table.log",

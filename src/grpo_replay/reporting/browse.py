@@ -5,8 +5,6 @@ MLflow. `cells` is a glob over cell ids, as in `--config only=`. Functions retur
 called `show_*` return the same as HTML, with the problem above and the texts readable.
 """
 
-import html
-import json
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,11 +14,13 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from grpo_replay.errors import DataError, suggestion
+from grpo_replay.grid import Cell
 from grpo_replay.problems import read_problems
-from grpo_replay.reporting.formats import DASH
+from grpo_replay.reporting.browse_html import styled
 from grpo_replay.reporting.labels import BASE
 from grpo_replay.reporting.scores import read_scores
 from grpo_replay.reporting.tables import SCORES_FILE
+from grpo_replay.reporting.training_metrics import LOG_RATIO, read_records
 
 _AXES = ["scale", "method", "tau_max", "replay_ratio", "alpha", "seed"]
 _VERDICTS = ["correct", "grade_paper", "training_reward"]
@@ -28,12 +28,6 @@ _GRADES = ["problem_id", "sample_id", *_VERDICTS, "extracted", "method", "timed_
 # In a grades file `method` is the grader's; here it would be taken for a training method.
 _CLEARER = {"method": "decided_by"}
 _SHOWN_NAMES = 8
-_LOOK = [
-    {"selector": "td, th", "props": "text-align: left; vertical-align: top"},
-    {"selector": "caption", "props": "text-align: left; white-space: pre-wrap; font-size: 110%"},
-    {"selector": "td > div", "props": "white-space: pre-wrap; min-width: 16em; max-width: 44em"},
-    {"selector": "td > div", "props": "max-height: 14em; overflow: auto"},
-]
 
 
 def existing(path: Path) -> Path:
@@ -67,6 +61,11 @@ def study_cells(results: Path, cells: str = "*") -> pd.DataFrame:
     if not chosen:
         raise DataError(f"{results}: no finished cell matches {cells!r}{_known(frame.index)}")
     return frame.loc[chosen].convert_dtypes()
+
+
+def as_cell(cells: pd.DataFrame, name: str) -> Cell:
+    """A row of `study_cells` as far as the readers of its files need it."""
+    return Cell(cell=name, scale=cells.at[name, "scale"], method=cells.at[name, "method"])
 
 
 # --- a benchmark problem and its samples ----------------------------------------------------------
@@ -130,7 +129,7 @@ def benchmark_problem(results: Path, benchmark: str, problem_id: str) -> dict[st
 def show_samples(results: Path, benchmark: str, problem_id: str, cells: str = "*") -> Styler:
     """`samples` as HTML, with the problem and its answer above."""
     problem = benchmark_problem(results, benchmark, problem_id)
-    return _styled(samples(results, benchmark, problem_id, cells), _caption(problem))
+    return styled(samples(results, benchmark, problem_id, cells), problem)
 
 
 def disagreements(results: Path, cells: str = "*") -> pd.DataFrame:
@@ -207,7 +206,7 @@ def uses(results: Path, cell: str, problem_id: str) -> pd.DataFrame:
     own = own.sort_values(["step", "rollout_id"])
     log_ratio = _log_ratios(results, cell)
     at_age = [
-        log_ratio[step].get(str(age), np.nan)
+        log_ratio.get(step, {}).get(str(age), np.nan)
         for step, age in zip(own["step"], own["age"], strict=True)
     ]
     columns = ["step", "rollout_id", "age", "replayed", "reward", "advantage"]
@@ -218,7 +217,7 @@ def uses(results: Path, cell: str, problem_id: str) -> pd.DataFrame:
 def show_rollouts(results: Path, cell: str, problem_id: str) -> Styler:
     """`rollouts` as HTML, with the problem and its answer above."""
     problem = _problem(results / "data" / "problems.jsonl", problem_id)
-    return _styled(rollouts(results, cell, problem_id), _caption(problem))
+    return styled(rollouts(results, cell, problem_id), problem)
 
 
 def _records(results: Path, cell: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -245,9 +244,8 @@ def _records_of(results: Path, cell: str, problem_id: str) -> tuple[pd.DataFrame
 
 def _log_ratios(results: Path, cell: str) -> dict[int, dict[str, float]]:
     """The step's mean log ratio to the birth policy, by step and age (as text)."""
-    path = existing(results / "cells" / cell / "train" / "metrics.jsonl")
-    records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return {record["step"]: record["ratio/log_ratio_by_age"] for record in records}
+    records = read_records(results, as_cell(study_cells(results), cell))
+    return {step: record[LOG_RATIO] for step, record in records.items()}
 
 
 # --- shared ---------------------------------------------------------------------------------------
@@ -269,26 +267,3 @@ def _known(names: Iterable[str]) -> str:
     names = list(names)
     more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
     return f"; there are: {', '.join(names[:_SHOWN_NAMES])}{more}"
-
-
-def _caption(problem: dict[str, str]) -> str:
-    text, answer = html.escape(problem["problem"]), html.escape(problem["answer"])
-    return f"<b>{html.escape(problem['id'])}</b>\n{text}\n<b>Answer:</b> {answer}"
-
-
-def _styled(frame: pd.DataFrame, caption: str) -> Styler:
-    """A frame as HTML. Texts are escaped, for models write HTML too, and scroll where they are
-    long; MathJax leaves them alone, so that people see what the verifiers saw.
-    """
-    words = {column: _word for column in frame.columns if frame[column].dtype == bool}
-    styler = frame.style.hide(axis="index").set_caption(caption)
-    styler = styler.format({**words, "text": _scrolling}, precision=3, na_rep=DASH, escape="html")
-    return styler.set_table_styles(_LOOK).set_table_attributes('class="tex2jax_ignore"')
-
-
-def _word(value: bool) -> str:
-    return "yes" if value else "no"
-
-
-def _scrolling(text: str) -> str:
-    return f"<div>{text}</div>"  # escaped already

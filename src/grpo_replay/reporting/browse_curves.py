@@ -8,8 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from grpo_replay.grid import Cell
-from grpo_replay.reporting.browse import existing, study_cells
+from grpo_replay.reporting.browse import as_cell, existing, study_cells
 from grpo_replay.reporting.canvas import STYLE, say_empty
 from grpo_replay.reporting.labels import BASE, style_among
 from grpo_replay.reporting.training_metrics import (
@@ -41,9 +40,9 @@ def curves(results: Path, metric: str, cells: str = "*", steps: int = 5) -> pd.D
     chosen = study_cells(results, cells)
     chosen = chosen[chosen["method"] != BASE]
     found = {}
-    for name, scale, method in zip(chosen.index, chosen["scale"], chosen["method"], strict=True):
+    for name in chosen.index:
         existing(results / "cells" / name / "train" / "metrics.jsonl")
-        frame = read_metrics(results, Cell(cell=name, scale=scale, method=method))
+        frame = read_metrics(results, as_cell(chosen, name))
         found[name] = rolling_mean(frame[metric], steps)
     return pd.DataFrame(found).rename_axis(index="step", columns="cell").sort_index()
 
