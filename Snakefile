@@ -47,7 +47,8 @@ rule figures:
 
 
 onstart:
-    print(opening(workflow.cores))
+    # A cluster is told a number of jobs, this machine one of cores.
+    print(opening(workflow.resource_settings.nodes or workflow.cores))
 
 
 onsuccess:

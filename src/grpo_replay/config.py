@@ -34,6 +34,7 @@ class Scale(Strict):
     hours_train: PositiveFloat
     hours_evaluate: PositiveFloat
     gpus: Annotated[int, Field(ge=0, le=1)] = 0
+    memory_gb: PositiveFloat = 4.0
 
 
 # --- methods and grid ---

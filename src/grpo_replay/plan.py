@@ -1,10 +1,11 @@
 """What a run will make, about how long that takes, and where everything is at the end."""
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from grpo_replay.config import Study
+from grpo_replay.config import Scale, Study
 from grpo_replay.grid import Cell, config_hash, resolve
 
 
@@ -28,13 +29,25 @@ def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
     return hours
 
 
+def minutes_allowed(hours: float, attempt: int) -> int:
+    """The time limit that a cluster gets for a job: twice its estimate and ten minutes, and as much
+    again with every attempt.
+    """
+    return math.ceil(120 * hours + 10) * attempt
+
+
+def memory_mb(scale: Scale, attempt: int) -> int:
+    """The main memory that a cluster gets for a job, as much again with every attempt."""
+    return math.ceil(1000 * scale.memory_gb) * attempt
+
+
 def opening(study: Study, cells: dict[str, Cell], results: Path, workers: int) -> str:
     """One line for the start of a run."""
     finished = sum(is_finished(study, cell, results) for cell in cells.values())
     hours = hours_left(study, cells.values(), results) / max(1, min(workers, len(cells)))
     return (
         f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished; "
-        f"about {duration(hours)} on {workers} cores, {workers} jobs at a time.\n"
+        f"about {duration(hours)} with {workers} jobs at a time.\n"
         f"Progress is shown here, each job's own output is in {results}/logs.\n"
     )
 

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
 
 # Jobs, also those in conda environments, import the package from here.
 SOURCE = str(Path(workflow.basedir, "src"))
@@ -17,10 +18,11 @@ from grpo_replay import grid, plan
 from grpo_replay.settings import check_settings, find_study, tracking_uri
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
-from grpo_replay.preflight import check_inputs, source_files
+from grpo_replay.preflight import check_conda, check_inputs, source_files
 
 try:
     check_settings(config)
+    check_conda(DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method)
     STUDY_FILE = find_study(str(config["study"]), Path(workflow.basedir, "config", "studies"))
     STUDY = load_study(STUDY_FILE)
     TRACKING_URI = tracking_uri(config)
@@ -56,8 +58,9 @@ def cell_of(wildcards):
 
 
 def scale_of(wildcards):
-    """The scale of a job."""
-    return lookup("scale", STUDY.scales, wildcards.scale)
+    """The scale of a job, or of its cell."""
+    name = cell_of(wildcards).scale if "cell" in wildcards.keys() else wildcards.scale
+    return lookup("scale", STUDY.scales, name)
 
 
 def benchmark_of(wildcards):
@@ -108,9 +111,9 @@ def position(wildcards):
     return f"{list(CELLS).index(cell_of(wildcards).cell) + 1}/{len(CELLS)}"
 
 
-def opening(cores):
+def opening(jobs):
     """What a run will make, and about how long that takes."""
-    return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores)
+    return plan.opening(STUDY, CHOSEN, Path(RESULTS), jobs)
 
 
 def closing():
