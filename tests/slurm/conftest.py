@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from slurm_host import SlurmHost  # noqa: E402
 def slurm(tmp_path_factory: pytest.TempPathFactory):
     """The host; when it has stopped, no process and no file of it is left."""
     assert shutil.which("slurmctld") and os.geteuid() == 0, "run `make test-slurm`, as root"
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended"))  # no way out without stop()
     host = SlurmHost(tmp_path_factory.getbasetemp())
     try:
         host.start()

@@ -98,8 +98,10 @@ class SlurmHost:
         for pid in pids:
             os.kill(pid, signal.SIGTERM)
         _, alive = psutil.wait_procs([psutil.Process(p) for p in pids if psutil.pid_exists(p)], 20)
-        for process in [*alive, *self.leftovers()]:
+        left = [*alive, *self.leftovers()]
+        for process in left:
             process.kill()
+        psutil.wait_procs(left, 20)
         for file in self.files:
             file.unlink(missing_ok=True)
         if not any(ETC.iterdir()):
@@ -107,14 +109,13 @@ class SlurmHost:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def leftovers(self) -> list[psutil.Process]:
-        """Processes of jobs and of the daemons, known by the folders that their commands name."""
-        lines = {
-            process: " ".join(process.info["cmdline"] or [])
-            for process in psutil.process_iter(["cmdline"])
-            if process.pid != os.getpid()
-        }
-        places = (str(self.jobs), str(self.folder))
-        return [p for p, line in lines.items() if any(place in line for place in places)]
+        """Processes of jobs and of the daemons, known by the folders that they name or work in."""
+        places, found = (str(self.jobs), str(self.folder)), []
+        for process in psutil.process_iter(["cmdline", "cwd"]):
+            words = " ".join([*(process.info["cmdline"] or []), process.info["cwd"] or ""])
+            if process.pid != os.getpid() and any(place in words for place in places):
+                found.append(process)
+        return found
 
     def ask(self, *command: str) -> str:
         """What a command of Slurm prints."""
