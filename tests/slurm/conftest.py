@@ -36,9 +36,10 @@ def workflow(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     copy = copy_repository(tmp_path_factory.mktemp("slurm"))
     study = yaml.safe_load(copy.study.read_text())
     study["scales"]["s"] |= {"gpus": 1, "memory_gb": 1.5, "hours_train": 0.1}
+    study["scales"]["s"]["model"]["updates"] = 20  # nothing here is about learning
     study["grid"] = study["grid"][:1]
     study["grid"][0]["methods"] = ["grpo", "ours"]
-    study["training"]["steps"] = 60
+    study["training"]["steps"] = 40
     copy.study.write_text(yaml.safe_dump(study))
     path = copy.folder / "profiles" / "slurm" / "config.yaml"
     profile = yaml.safe_load(path.read_text())

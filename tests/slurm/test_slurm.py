@@ -12,7 +12,8 @@ from repository_copy import Workflow
 from slurm_host import SlurmHost
 
 CELLS = ("s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42")
-STEPS = 60
+STEPS = 40
+PATIENCE = 1800  # seconds; a busy machine needs some of it
 
 
 def start(workflow: Workflow, *arguments: str) -> subprocess.Popen:
@@ -57,8 +58,10 @@ def job_logs(workflow: Workflow) -> str:
 def test_devices_and_jobs_that_were_cancelled_and_killed(
     slurm: SlurmHost, workflow: Workflow
 ) -> None:
-    run = start(workflow, *(file(cell, "scores.json") for cell in CELLS))
-    slurm.wait_for(lambda: all(holder(workflow, c) for c in CELLS) or run.poll() is not None, 600)
+    run = start(workflow, *(file(cell, "model") for cell in CELLS))
+    slurm.wait_for(
+        lambda: all(holder(workflow, c) for c in CELLS) or run.poll() is not None, PATIENCE
+    )
     assert run.poll() is None, printed(workflow)
     grpo, ours = (holder(workflow, cell) for cell in CELLS)
     devices = {variable(h["pid"], "CUDA_VISIBLE_DEVICES") for h in (grpo, ours)}
@@ -68,7 +71,7 @@ def test_devices_and_jobs_that_were_cancelled_and_killed(
     assert "Partition=gpu" in asked and "mem=1500M" in asked and "Requeue=1" in asked
     slurm.ask("scancel", grpo["slurm_job"])
     os.kill(ours["pid"], signal.SIGKILL)
-    assert run.wait(timeout=1200) == 0, printed(workflow)
+    assert run.wait(timeout=PATIENCE) == 0, printed(workflow)
     assert printed(workflow).count("Trying to restart job") == 2
     for job, state in ((grpo["slurm_job"], "CANCELLED"), (ours["slurm_job"], "FAILED")):
         assert f"JobState={state}" in slurm.ask("scontrol", "show", "job", job)
@@ -77,8 +80,6 @@ def test_devices_and_jobs_that_were_cancelled_and_killed(
         assert list(metrics.step) == list(range(1, STEPS + 1))
         assert not (checkpoints(workflow, cell) / "training.lock").exists()
     assert job_logs(workflow).count(f"/{STEPS}, from its checkpoint") == 2
-    comments = slurm.ask("squeue", "-h", "-t", "all", "-o", "%k").splitlines()
-    assert sum("answers" in comment for comment in comments) == 2  # one job a cell for three rules
 
 
 def test_a_failing_job_is_reported_and_the_others_go_on(
@@ -88,11 +89,13 @@ def test_a_failing_job_is_reported_and_the_others_go_on(
     workflow.study.write_text(text.replace("max_prompt_tokens: 256", "max_prompt_tokens: 1"))
     targets = (file(CELLS[0], "model"), file("s/base", "scores.json"))
     run = start(workflow, "--retries", "0", *targets)
-    assert run.wait(timeout=1200) == 1, printed(workflow)
+    assert run.wait(timeout=PATIENCE) == 1, printed(workflow)
     assert "SLURM status is: 'FAILED'" in printed(workflow)
     log = workflow.results / "logs" / "train_policy" / f"{CELLS[0]}.log"
     assert "prompts of at most 1 tokens" in log.read_text()
     assert (workflow.folder / file("s/base", "scores.json")).is_file()
+    groups = workflow.folder / ".snakemake" / "slurm_logs" / "group_answers"
+    assert len(list(groups.rglob("*.log"))) == 1  # sampled, graded and scored in one job
     assert not (workflow.folder / file(CELLS[0], "model")).exists()
 
 
@@ -101,18 +104,20 @@ def test_a_cell_whose_job_outlived_its_snakemake_does_not_train_twice(
 ) -> None:
     target, cell = file(CELLS[0], "model"), CELLS[0]
     run = start(workflow, target)
-    slurm.wait_for(lambda: holder(workflow, cell) or run.poll() is not None, 600)
+    slurm.wait_for(lambda: holder(workflow, cell) or run.poll() is not None, PATIENCE)
     first = holder(workflow, cell)
     run.kill()  # Slurm goes on with its job
     run.wait()
     assert psutil.pid_exists(first["pid"])
     workflow.run("--unlock")
     second = start(workflow, "--retries", "0", target)
-    assert second.wait(timeout=600) == 1, printed(workflow)
+    assert second.wait(timeout=PATIENCE) == 1, printed(workflow)
     message = f"this cell is being trained already, by process {first['pid']} on "
     assert message in job_logs(workflow)
     assert f"Slurm job {first['slurm_job']}, since" in job_logs(workflow)
-    slurm.wait_for(lambda: not slurm.ask("squeue", "-h", "-j", first["slurm_job"]).strip(), 600)
+    slurm.wait_for(
+        lambda: not slurm.ask("squeue", "-h", "-j", first["slurm_job"]).strip(), PATIENCE
+    )
     rows = workflow.folder / file(cell, "train/metrics.jsonl")
     assert list(pd.read_json(rows, lines=True).step) == list(range(1, STEPS + 1))
     assert list((workflow.folder / target).glob("*.safetensors"))
