@@ -52,21 +52,23 @@ rule figures:
         FIGURES,
 
 
-# What the study costs, and what of it is done; always runs, and makes nothing.
+# What the study costs, and what of it is done: told at the start, where Snakemake's limits are known.
 rule plan:
     log:
         f"{LOGS}/plan.log",
     localrule: True
     run:
-        Path(log[0]).write_text(study_plan())
-        print(Path(log[0]).read_text())
+        Path(log[0]).touch()
 
 
 onstart:
-    check_hardware()
+    if "plan" in planned_rules():
+        print(study_plan())
     if planned_rules() != {"plan"}:
+        check_hardware()
+        # A cluster is told a number of jobs, this machine one of cores.
         limits = workflow.resource_settings
-        print(opening(limits.cores or limits.nodes))
+        print(opening(limits.nodes or limits.cores))
 
 
 onsuccess:

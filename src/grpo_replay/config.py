@@ -34,6 +34,7 @@ class Scale(Strict):
     hours_train: PositiveFloat
     hours_evaluate: PositiveFloat
     gpus: NonNegativeInt
+    memory_gb: PositiveFloat = 4.0
 
 
 # --- methods and grid ---

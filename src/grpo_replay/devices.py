@@ -32,13 +32,9 @@ def gpu_count() -> int:
 
 @contextmanager
 def gpus(
-    wanted: int,
-    declared: int,
-    count: Callable[[], int] = gpu_count,
-    folder: Path | None = None,
+    wanted: int, count: Callable[[], int] = gpu_count, folder: Path | None = None
 ) -> Iterator[None]:
-    """Hold `wanted` GPUs of this machine while the block runs, waiting for those that others hold;
-    of its GPUs the first `declared` may be used.
+    """Hold `wanted` GPUs of this machine while the block runs, waiting for those that others hold.
 
     Sets CUDA_VISIBLE_DEVICES for this process and its children: to nothing where none is wanted.
     Where a person or a cluster's scheduler has set it, that choice is left alone.
@@ -60,12 +56,11 @@ def gpus(
         with _visible(""):
             yield
         return
-    there = min(count(), declared)
+    there = count()
     if there < wanted:
         raise ConfigError(
-            f"scales.*.gpus: {wanted} GPUs are wanted, and this machine has {there} of the "
-            f"{declared} that are declared: run this study where they are, or set {VARIABLE} "
-            "yourself"
+            f"scales.*.gpus: {wanted} GPUs are wanted and this machine has {there}: run this study "
+            f"where they are, or set {VARIABLE} yourself"
         )
     folder = folder or Path(tempfile.gettempdir()) / "grpo-replay-gpus"
     folder.mkdir(parents=True, exist_ok=True)

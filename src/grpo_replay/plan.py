@@ -1,10 +1,11 @@
 """What a run will make, about how long that takes, and where everything is at the end."""
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from grpo_replay.config import Study
+from grpo_replay.config import Scale, Study
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import Cell, config_hash, resolve
 
@@ -30,6 +31,18 @@ def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
     return hours
 
 
+def minutes_allowed(hours: float, attempt: int) -> int:
+    """The time limit that a cluster gets for a job: twice its estimate and ten minutes, and as much
+    again with every attempt.
+    """
+    return math.ceil(120 * hours + 10) * attempt
+
+
+def memory_mb(scale: Scale, attempt: int) -> int:
+    """The main memory that a cluster gets for a job, as much again with every attempt."""
+    return math.ceil(1000 * scale.memory_gb) * attempt
+
+
 def check_gpus(study: Study, wanted: int, declared: int) -> None:
     """Refuse a run one of whose jobs needs more GPUs than are declared.
 
@@ -39,8 +52,8 @@ def check_gpus(study: Study, wanted: int, declared: int) -> None:
     if wanted > declared:
         raise ConfigError(
             f"study {study.study}: a job needs {wanted} GPUs and {declared} are declared: look at "
-            f"`snakemake plan --cores 1 --config study={study.study}`, then say --config "
-            f"gpus={wanted} (or more) where they are"
+            f"`snakemake plan --cores 1 --config study={study.study}`, then say --resources "
+            f"gpu={wanted} (or more) where they are"
         )
 
 
@@ -50,9 +63,11 @@ def opening(
     """One line for the start of a run; `jobs` is how many run at a time."""
     finished = sum(is_finished(study, cell, results) for cell in cells.values())
     on_gpus = any(study.scales[cell.scale].gpus for cell in cells.values())
-    workers = declared_gpus if on_gpus else min(jobs, len(cells))
+    needed = max(study.scales[cell.scale].gpus for cell in cells.values())
+    gpus = max(declared_gpus, needed)
+    workers = gpus if on_gpus else min(jobs, len(cells))
     hours = hours_left(study, cells.values(), results) / max(1, workers)
-    where = f"{declared_gpus} GPUs" if on_gpus else f"{jobs} cores, {jobs} jobs at a time"
+    where = f"{gpus} GPUs" if on_gpus else f"{jobs} cores, {jobs} jobs at a time"
     return (
         f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished; "
         f"about {duration(hours)} on {where}.\n"

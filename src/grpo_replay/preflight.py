@@ -1,6 +1,7 @@
 """What can be known to be missing or wrong before the first job starts."""
 
 import os
+import shutil
 from pathlib import Path
 
 from grpo_replay.clock_arithmetic import make_problems as make_clock_problems
@@ -19,6 +20,19 @@ from grpo_replay.sources import (
 MODELS_VARIABLE = "GRPO_REPLAY_MODELS"
 
 Source = ClockProblems | FileProblems | ClockBenchmark | FileBenchmark | WarmStart
+
+
+def check_conda(asked: bool) -> None:
+    """Say what else there is, before Snakemake looks for a conda that is absent.
+
+    Raises:
+        ConfigError: where rules are to run in conda environments, and no conda is on the PATH.
+    """
+    if asked and not shutil.which("conda"):
+        raise ConfigError(
+            "--use-conda: there is no conda on the PATH: install it, or call `make run`, or run "
+            "without --use-conda in an environment of your own (pip install -r requirements.lock)"
+        )
 
 
 def source_files(source: Source) -> list[str]:

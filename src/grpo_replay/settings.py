@@ -6,13 +6,13 @@ from pathlib import Path
 
 from grpo_replay.errors import ConfigError, suggestion
 
-SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only", "gpus")
+SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only")
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 _ABSOLUTE = re.compile(r"sqlite:////|https?://|(postgresql|mysql)(\+\w+)?://")
 
 
 def check_settings(config: dict) -> None:
-    """Refuse a key of config/config.yaml or `--config` that nothing reads, and no number of GPUs.
+    """Refuse a key of config/config.yaml or `--config` that nothing reads, and what is no switch.
 
     Raises:
         ConfigError: naming the key, and the one that was probably meant.
@@ -21,8 +21,6 @@ def check_settings(config: dict) -> None:
         raise ConfigError(
             f"--config copy_models: {config['copy_models']!r} is neither True nor False"
         )
-    if not isinstance(config.get("gpus", 0), int) or config.get("gpus", 0) < 0:
-        raise ConfigError(f"--config gpus: {config['gpus']!r} is no number of GPUs; give 0 or more")
     for key in config:
         if key not in SETTINGS:
             raise ConfigError(

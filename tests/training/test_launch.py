@@ -6,7 +6,7 @@ import pytest
 import torch
 from scripted import TINY, cell_settings, tiny_study
 
-from grpo_replay.errors import ConfigError, TrainingError
+from grpo_replay.errors import GrpoReplayWarning, TrainingError
 from grpo_replay.problems import make_problems
 from grpo_replay.study_file import load_study
 from grpo_replay.training.launch import MARK, follow, train_cell
@@ -60,10 +60,12 @@ def test_a_process_that_fails_fails_the_cell(job: dict, capfd) -> None:
     assert not (Path(job["checkpoints"]) / "job.json").exists()
 
 
-def test_a_gpu_that_torch_does_not_see_is_no_cpu(job: dict) -> None:
+def test_a_gpu_that_torch_does_not_see_is_told(job: dict) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    with pytest.raises(ConfigError, match="1 GPUs are wanted and this torch"):
+    Path(job["problems"]).write_text("")  # it need not train
+    told = pytest.warns(GrpoReplayWarning, match="1 GPUs are wanted and this torch")
+    with told, pytest.raises(TrainingError):
         train_cell(job | {"gpus": 1}, [])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import expand, number_text, resolve, select
+from grpo_replay.plan import memory_mb, minutes_allowed
 from grpo_replay.settings import check_settings, find_study, tracking_uri
 from grpo_replay.sources import ClockBenchmark
 from grpo_replay.study_file import load_study
@@ -39,6 +40,12 @@ def test_chance_of_a_clock_is_one_hour() -> None:
     study = load_study(REPOSITORY / "config" / "studies" / "nano.yaml")
     benchmark = next(iter(study.benchmarks.values()))
     assert isinstance(benchmark, ClockBenchmark) and benchmark.chance == 10.0
+
+
+def test_a_cluster_is_asked_for_more_with_every_attempt() -> None:
+    scale = load_study(REPOSITORY / "config" / "studies" / "nano.yaml").scales["s"]
+    assert [minutes_allowed(1.5, attempt) for attempt in (1, 2)] == [190, 380]
+    assert [memory_mb(scale, attempt) for attempt in (1, 3)] == [4000, 12000]
 
 
 def test_a_number_has_one_text() -> None:
@@ -95,8 +102,8 @@ def test_a_setting_that_nothing_reads_is_refused() -> None:
     check_settings({"study": "nano", "results": "results", "tracking_uri": "", "only": ""})
     with pytest.raises(ConfigError, match=r"resluts: unknown key \(did you mean 'results'\?\)"):
         check_settings({"resluts": "elsewhere"})
-    with pytest.raises(ConfigError, match="gpus: 'all' is no number of GPUs"):
-        check_settings({"gpus": "all"})
+    with pytest.raises(ConfigError, match="copy_models: 'false' is neither True nor False"):
+        check_settings({"copy_models": "false"})
 
 
 def test_a_study_is_a_name_or_a_path() -> None:

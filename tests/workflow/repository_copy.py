@@ -49,9 +49,9 @@ class Workflow:
             timeout=900,
         )
 
-    def jobs(self, *arguments: str) -> dict[str, int]:
+    def jobs(self, *arguments: str, **variables: str) -> dict[str, int]:
         """What a dry run would do, by rule."""
-        done = self.run("-n", *arguments)
+        done = self.run("-n", *arguments, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
         lines = (done.stdout + done.stderr).splitlines()
         rows = (line.split() for line in lines)

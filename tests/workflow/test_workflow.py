@@ -1,6 +1,7 @@
 """The whole DAG, for real: what it makes, what it makes again, and what it refuses."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import psutil
 import pytest
+import stand_in_conda
 import yaml
 from repository_copy import Workflow, copy_repository
 
@@ -186,6 +188,12 @@ def test_a_lost_file_is_made_again(finished: Workflow, file: str, rule: str) -> 
     aside.rename(lost)
 
 
+def test_use_conda_makes_nothing_again(finished: Workflow, tmp_path: Path) -> None:
+    stand_in_conda.install(tmp_path)
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    assert finished.jobs("--use-conda", PATH=path) == {}
+
+
 def test_a_stale_cell_is_left_out_and_named(edited: Workflow) -> None:
     """A cell of the old configuration is no result of the new one."""
     edited.study.write_text(
@@ -296,6 +304,15 @@ def test_all_mistakes_are_listed_at_once(edited: Workflow) -> None:
     output = edited.run("-n").stdout
     for key in ("training.steps", "training.typo", "evaluation.top_p: missing"):
         assert key in output
+
+
+def test_an_absent_conda_is_told_with_the_other_ways(finished: Workflow) -> None:
+    folders = os.environ["PATH"].split(os.pathsep)
+    path = os.pathsep.join(folder for folder in folders if not Path(folder, "conda").exists())
+    done = finished.run("-n", "--use-conda", PATH=path)
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "no conda" in line]
+    assert done.returncode != 0 and len(lines) == 1
+    assert "make run" in lines[0] and "requirements.lock" in lines[0]
 
 
 def test_unknown_names_are_refused_with_what_there_is(finished: Workflow) -> None:

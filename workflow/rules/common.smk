@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
 
 # Jobs, also those in conda environments, import the package from here.
 SOURCE = str(Path(workflow.basedir, "src"))
@@ -17,10 +18,11 @@ from grpo_replay import grid, plan
 from grpo_replay.settings import check_settings, find_study, tracking_uri
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
-from grpo_replay.preflight import check_inputs, source_files
+from grpo_replay.preflight import check_conda, check_inputs, source_files
 
 try:
     check_settings(config)
+    check_conda(DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method)
     STUDY_FILE = find_study(str(config["study"]), Path(workflow.basedir, "config", "studies"))
     STUDY = load_study(STUDY_FILE)
     TRACKING_URI = tracking_uri(config)
@@ -69,8 +71,9 @@ def cell_of(wildcards):
 
 
 def scale_of(wildcards):
-    """The scale of a job."""
-    return lookup("scale", STUDY.scales, wildcards.scale)
+    """The scale of a job, or of its cell."""
+    name = cell_of(wildcards).scale if "cell" in wildcards.keys() else wildcards.scale
+    return lookup("scale", STUDY.scales, name)
 
 
 def benchmark_of(wildcards):
@@ -125,7 +128,12 @@ def study_plan():
     """The plan of the chosen cells; imported here, since a run needs no tables to start."""
     from grpo_replay.reporting.cost import plan_text
 
-    return plan_text(STUDY, CHOSEN, Path(RESULTS), config["gpus"])
+    return plan_text(STUDY, CHOSEN, Path(RESULTS), declared_gpus())
+
+
+def declared_gpus():
+    """How many GPUs of this machine `--resources gpu=N` lets a run use; 0 where it says nothing."""
+    return workflow.global_resources.get("gpu").value or 0
 
 
 def planned_rules():
@@ -139,10 +147,17 @@ def planned_jobs():
 
 
 def check_hardware():
-    """Refuse to start what does not fit the declared GPUs."""
+    """Refuse to start what does not fit the declared GPUs; a cluster refuses by itself.
+
+    By the study's numbers: Snakemake cuts what a job asks for down to what is declared.
+    """
     try:
-        wanted = max(job.resources.get("gpu", 0) for job in planned_jobs())
-        plan.check_gpus(STUDY, wanted, config["gpus"])
+        training = {j.wildcards.cell for j in planned_jobs() if j.rule.name == "train_policy"}
+        sampling = {j.wildcards.cell for j in planned_jobs() if j.rule.name == "sample_answers"}
+        wanted = [STUDY.scales[CELLS[cell].scale].gpus for cell in training]
+        wanted += [min(STUDY.scales[CELLS[cell].scale].gpus, 1) for cell in sampling]
+        if workflow.local_exec:
+            plan.check_gpus(STUDY, max(wanted, default=0), declared_gpus())
     except GrpoReplayError as error:
         raise WorkflowError(str(error)) from None
 
@@ -157,7 +172,7 @@ def missed():
 
 def opening(cores):
     """What a run will make, and about how long that takes."""
-    return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores, config["gpus"])
+    return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores, declared_gpus())
 
 
 def closing():

@@ -1,4 +1,10 @@
 # Problems, benchmarks, and the models that every method starts from.
+# On a cluster these stay where snakemake runs: they are short, and may need the network.
+localrules:
+    make_problems,
+    make_benchmark,
+
+
 rule make_problems:
     input:
         source=source_files(STUDY.problems),
@@ -38,6 +44,11 @@ rule make_base_model:
         f"{LOGS}/make_base_model/{{scale}}.log",
     conda:
         "../../envs/train.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
+        runtime=lambda wildcards, attempt: plan.minutes_allowed(
+            scale_of(wildcards).hours_base, attempt
+        ),
     params:
         model=lambda wildcards: grid.base_model(scale_of(wildcards)),
         problems=STUDY.problems.model_dump(mode="json"),
@@ -57,6 +68,12 @@ rule warm_start:
         "../../envs/train.yaml"
     # Everything of the scale waits for it, so it may have a second core.
     threads: 2
+    resources:
+        gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
+        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
+        runtime=lambda wildcards, attempt: plan.minutes_allowed(
+            scale_of(wildcards).hours_base, attempt
+        ),
     params:
         settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
     script:
@@ -73,6 +90,12 @@ rule select_prompts:
         f"{LOGS}/select_prompts/{{scale}}.log",
     conda:
         "../../envs/train.yaml"
+    resources:
+        gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
+        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
+        runtime=lambda wildcards, attempt: plan.minutes_allowed(
+            scale_of(wildcards).hours_base, attempt
+        ),
     params:
         settings=(STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}),
     script:

@@ -11,7 +11,11 @@ rule sample_answers:
     conda:
         "../../envs/evaluate.yaml"
     resources:
-        gpu=lambda wildcards: min(STUDY.scales[cell_of(wildcards).scale].gpus, 1),
+        gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
+        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
+        runtime=lambda wildcards, attempt: plan.minutes_allowed(
+            scale_of(wildcards).hours_evaluate, attempt
+        ),
         position=position,
     params:
         settings=lambda wildcards: grid.evaluation_settings(STUDY, cell_of(wildcards)),

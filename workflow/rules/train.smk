@@ -1,4 +1,10 @@
 # One cell: its resolved settings, and its training.
+# On a cluster these stay where snakemake runs: a queue would take longer.
+localrules:
+    make_tracking_store,
+    write_cell,
+
+
 rule make_tracking_store:
     output:
         made=f"{RESULTS}/tracking.txt",
@@ -45,7 +51,11 @@ rule train_policy:
     conda:
         "../../envs/train.yaml"
     resources:
-        gpu=lambda wildcards: STUDY.scales[cell_of(wildcards).scale].gpus,
+        gpu=lambda wildcards: scale_of(wildcards).gpus,
+        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
+        runtime=lambda wildcards, attempt: plan.minutes_allowed(
+            scale_of(wildcards).hours_train, attempt
+        ),
         position=position,
         checkpoint_every=STUDY.checkpoints.every,
         keep_checkpoints=int(STUDY.checkpoints.keep),

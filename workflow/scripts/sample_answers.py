@@ -10,7 +10,7 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
     from grpo_replay.devices import gpus
     from grpo_replay.evaluation.sample import SamplingSettings, sample_answers
 
-    with gpus(snakemake.resources.gpu, snakemake.config["gpus"]):
+    with gpus(snakemake.resources.gpu):
         sample_answers(
             Path(snakemake.input.model),
             dict(zip(params.benchmarks, map(Path, snakemake.input.benchmarks), strict=True)),

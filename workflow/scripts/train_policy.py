@@ -17,6 +17,6 @@ with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
     task |= {"start_model": snakemake.input.model, "problems": snakemake.input.problems}
     task["gpus"] = needs.gpu
     task["saving"] = {"every": needs.checkpoint_every, "keep": bool(needs.keep_checkpoints)}
-    lock, devices = cell_lock(Path(params.checkpoints)), gpus(needs.gpu, snakemake.config["gpus"])
+    lock, devices = cell_lock(Path(params.checkpoints)), gpus(needs.gpu)
     with lock, devices, training_run(params.settings, output.parents[2]) as run:
         train_cell(task, [run, Progress(terminal, params.settings["training"]["steps"])])

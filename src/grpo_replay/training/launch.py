@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import torch
 
 from grpo_replay.config import Checkpoints
-from grpo_replay.errors import ConfigError, GrpoReplayError, TrainingError
+from grpo_replay.errors import GrpoReplayError, GrpoReplayWarning, TrainingError
 from grpo_replay.files import write_json
 from grpo_replay.training.run_training import Watcher, train_policy
 
@@ -31,13 +32,14 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
     study's section), and how many `gpus` are wanted.
 
     Raises:
-        ConfigError: where a GPU is wanted and torch sees none.
         TrainingError: where one of several processes ended with an error.
     """
     if job["gpus"] and not torch.cuda.is_available():
-        raise ConfigError(
+        warnings.warn(
             f"scales.*.gpus: {job['gpus']} GPUs are wanted and this torch ({torch.__version__}) "
-            "sees none: install its CUDA build, or set gpus: 0"
+            "sees none, so this trains on the CPU: install torch's CUDA build",
+            GrpoReplayWarning,
+            stacklevel=2,
         )
     if job["settings"]["processes"] == 1:
         train_policy(**_arguments(job), watchers=watchers)

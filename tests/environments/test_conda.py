@@ -1,0 +1,64 @@
+"""`--use-conda` runs every rule in its own environment; a stand-in plays conda, not on PyPI."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+import stand_in_conda
+import yaml
+from repository_copy import REPOSITORY, Workflow, copy_repository
+
+CELL = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42"
+TARGETS = ("results/tiny/tables/main.md", f"{CELL}/scores.json", "results/tiny/tracked.txt")
+# The driver's Snakemake brings these into every script.
+DRIVERS = re.compile(r"snakemake\w*|tenacity|tornado|_distutils_hack")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, dict, list[dict]]:
+    """One cell, run with the stand-in: its workflow, the variables, what each process told."""
+    folder = tmp_path_factory.mktemp("conda")
+    tool = folder / "tool"
+    stand_in_conda.install(tool)
+    workflow = copy_repository(folder / "copy")
+    study = yaml.safe_load(workflow.study.read_text())
+    study["grid"] = [study["grid"][0] | {"methods": ["ours"]}]
+    workflow.study.write_text(yaml.safe_dump(study))
+    # vLLM and CUDA are several GB that nothing here can use.
+    base = (REPOSITORY / "requirements.lock").read_text().split()
+    for file in (workflow.folder / "envs").glob("*.yaml"):
+        environment = yaml.safe_load(file.read_text())
+        names = {re.split("==", line)[0] for line in environment["dependencies"][-1]["pip"]}
+        kept = [pin for pin in base if re.sub("_", "-", pin.split("==")[0].lower()) in names]
+        environment["dependencies"][-1]["pip"] = kept
+        file.write_text(yaml.safe_dump(environment))
+    variables = {"PATH": f"{tool / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    done = workflow.run("--use-conda", *TARGETS, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = [json.loads(line) for line in (tool / "processes.jsonl").read_text().splitlines()]
+    return workflow, variables, told
+
+
+def test_every_rule_ran_in_its_own_environment(finished) -> None:
+    workflow, _, told = finished
+    assert len(list(workflow.folder.glob(".snakemake/conda/*/bin/python"))) == 3
+    places = [Path(process["command"][0]) for process in told]
+    scripts = {place.name.split(".", 1)[1] for place in places if place.parent.name == "scripts"}
+    expected = {path.name for path in (REPOSITORY / "workflow" / "scripts").glob("*.py")}
+    assert scripts >= expected - {"warm_start.py", "select_prompts.py"}, scripts
+    assert all(str(workflow.folder) in process["prefix"] for process in told)
+
+
+def test_no_rule_took_a_package_from_elsewhere(finished) -> None:
+    _, _, told = finished
+    for process in told:
+        outside = [n for n in process["outside"] if not DRIVERS.fullmatch(n)]
+        assert not outside, (process["command"], outside)
+
+
+def test_conda_on_or_off_makes_nothing_again(finished) -> None:
+    workflow, variables, _ = finished
+    assert workflow.jobs("--use-conda", *TARGETS, **variables) == {}
+    assert workflow.jobs(*TARGETS) == {}
