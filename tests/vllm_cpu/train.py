@@ -5,8 +5,11 @@ tokens; everything else is the path of production.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from trl.generation import vllm_generation
 
 from grpo_replay.config import Checkpoints
 from grpo_replay.grid import expand, training_settings
@@ -32,6 +35,8 @@ def main(model: Path, folder: Path) -> None:
     folder.mkdir(parents=True)
     make_problems(study.problems, folder / "problems.jsonl")
     run_training.boxed_answer_reward = even_length
+    # TRL leaves the number format open, and vLLM then takes bfloat16 for a float32 model.
+    vllm_generation.LLM = partial(vllm_generation.LLM, dtype="float32")
     run_training.train_policy(
         training_settings(study, cell),
         model,
