@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from grpo_replay.config import NoReplay, Scale, Study
 from grpo_replay.errors import ConfigError
+from grpo_replay.sources import Benchmark
 
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
 # of a package.
@@ -133,7 +134,13 @@ def start_model(study: Study, scale: str) -> str:
 
 def base_model(scale: Scale) -> dict:
     """What decides a base model; the number of its parameters is the plan's alone."""
-    return scale.model.model_dump(mode="json", exclude={"parameters"})
+    model = scale.model.model_dump(mode="json")
+    return model | ({"parameters": 1} if "parameters" in model else {})
+
+
+def benchmark_problems(benchmark: Benchmark) -> dict:
+    """What decides a benchmark's problems: not its title, nor how often each is answered."""
+    return benchmark.model_dump(mode="json") | {"title": "-", "k": 1}
 
 
 def resolve(study: Study, cell: Cell) -> dict:

@@ -5,12 +5,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from grpo_replay.errors import ConfigError
-from grpo_replay.grid import expand, number_text, resolve, select
+from grpo_replay.grid import (
+    base_model,
+    benchmark_problems,
+    expand,
+    number_text,
+    resolve,
+    select,
+)
 from grpo_replay.plan import memory_mb, minutes_allowed
 from grpo_replay.settings import check_settings, find_study, tracking_uri
-from grpo_replay.sources import ClockBenchmark
+from grpo_replay.sources import Benchmark, ClockBenchmark, Model
 from grpo_replay.study_file import load_study
 
 REPOSITORY = Path(__file__).parents[2]
@@ -96,6 +104,19 @@ def test_what_a_cell_does_not_use_does_not_retrain_it() -> None:
     other = study.model_copy(update={"training": training, "checkpoints": saving})
     same = [n for n in cells if resolve(study, cells[n]) == resolve(other, cells[n])]
     assert {cells[name].method for name in same} == {"base", "grpo"}
+
+
+def test_titles_and_plans_remake_nothing() -> None:
+    smollm2 = load_study(REPOSITORY / "config" / "studies" / "smollm2.yaml")
+    scale = smollm2.scales["135M"]
+    larger = scale.model_copy(update={"model": scale.model.model_copy(update={"parameters": 9})})
+    assert base_model(scale) == base_model(larger)
+    assert TypeAdapter(Model).validate_python(base_model(scale)).name == scale.model.name
+    benchmark = smollm2.benchmarks["math500"]
+    other = benchmark.model_copy(update={"title": "Other", "k": 9})
+    assert benchmark_problems(benchmark) == benchmark_problems(other)
+    read = TypeAdapter(Benchmark).validate_python(benchmark_problems(benchmark))
+    assert read.file == benchmark.file
 
 
 def test_a_setting_that_nothing_reads_is_refused() -> None:

@@ -30,9 +30,7 @@ rule make_benchmark:
     conda:
         "../../envs/evaluate.yaml"
     params:
-        settings=lambda wildcards: benchmark_of(wildcards).model_dump(
-            mode="json", exclude={"title", "k"}
-        ),
+        settings=lambda wildcards: grid.benchmark_problems(benchmark_of(wildcards)),
     script:
         "../scripts/make_benchmark.py"
 
