@@ -2,7 +2,7 @@
 # on x86-64 with a CUDA 13 driver. It holds the packages; the project is mounted from the working tree.
 #
 #   docker build --tag grpo-replay .
-#   docker run --rm --gpus all --ipc host --user "$(id -u):$(id -g)" --volume "$PWD":/work grpo-replay snakemake --cores all
+#   docker run --rm --gpus all --ipc host --user "$(id -u):$(id -g)" --volume "$PWD":/project grpo-replay snakemake --cores all
 #   apptainer build grpo-replay.sif docker-daemon://grpo-replay:latest     # then: apptainer exec --nv grpo-replay.sif snakemake ...
 FROM python:3.12-slim-bookworm
 
@@ -21,5 +21,5 @@ RUN pip install --no-cache-dir --no-deps --requirement /tmp/requirements-gpu.loc
 ENV HOME=/tmp \
     HF_HUB_DISABLE_TELEMETRY=1 \
     VLLM_NO_USAGE_STATS=1
-WORKDIR /work
+WORKDIR /project
 CMD ["snakemake", "--cores", "all"]
