@@ -1,6 +1,5 @@
 """A fresh sqlite store for each test, and a study's folder with nothing in it."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -15,8 +14,9 @@ from grpo_replay.tracking.store import Store
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store without runs: to make its tables takes seconds, to copy it does not."""
     folder = tmp_path_factory.mktemp("store")
-    os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/mlflow.db"
-    Store(STUDY.study, folder / STUDY.study)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")
+        Store(STUDY.study, folder / STUDY.study)
     return folder / "mlflow.db"
 
 
