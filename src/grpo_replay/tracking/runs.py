@@ -97,6 +97,10 @@ def end_dead_runs(store: Store, study_folder: Path) -> None:
     """Mark the runs of trainings that were killed: RUNNING in the store, and by no process."""
     for run in store.runs(status="running"):
         cell = CellResults(study_folder, run.data.tags.get("cell", ""))
-        if run.info.status == "RUNNING" and not cell.is_alive:
+        if run.info.status != "RUNNING" or cell.is_alive:
+            continue
+        # Asked again, now that no process holds it: it may just have ended in good order.
+        run = store.client.get_run(run.info.run_id)
+        if run.info.status == "RUNNING":
             store.set_tags(run, {"status": "killed"})
             store.status(run, "KILLED")
