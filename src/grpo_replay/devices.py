@@ -64,7 +64,7 @@ def gpus(
         )
     folder = folder or Path(tempfile.gettempdir()) / "grpo-replay-gpus"
     folder.mkdir(parents=True, exist_ok=True)
-    if folder.owner() == Path.home().owner():
+    if folder.stat().st_uid == os.getuid():
         folder.chmod(0o777)  # slots are the machine's, whoever runs a job
     with ExitStack() as held:
         # One job chooses at a time: two that each hold a part would wait for each other for ever.

@@ -53,6 +53,12 @@ def number_text(value: float | int) -> str:
     return f"{value:g}"
 
 
+def axes_text(tau_max: int, replay_ratio: float, alpha: float | None) -> str:
+    """The replay axes as a cell id has them; no alpha where the priority has none."""
+    weight = "" if alpha is None else f"-a{number_text(alpha)}"
+    return f"tau{tau_max}-r{number_text(replay_ratio)}{weight}"
+
+
 def expand(study: Study) -> dict[str, Cell]:
     """All cells of a study by id, base models first, in the order of the study file; shared cells
     appear once.
@@ -94,7 +100,7 @@ def _cell(
             seed=seed,
         )
     uniform = spec.priority == "uniform"
-    axes = f"tau{tau_max}-r{number_text(ratio)}" + ("" if uniform else f"-a{number_text(alpha)}")
+    axes = axes_text(tau_max, ratio, None if uniform else alpha)
     return Cell(
         cell=f"{scale}/{method}-{axes}-seed{seed}",
         scale=scale,

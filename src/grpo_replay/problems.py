@@ -112,13 +112,15 @@ def data_file(source: "DataFile") -> Path | None:
     return path
 
 
-def load_problems(source: "DataFile", output: Path) -> list[dict[str, Any]]:
+def load_problems(
+    source: "DataFile", output: Path, blank_answers: bool = False
+) -> list[dict[str, Any]]:
     """All problems of a source, local or from the Hub; `output` is what is made of them.
 
     Raises DataError naming file and row where a problem is wrong, ConfigError where there is none.
     """
     if path := data_file(source):
-        return read_problems(path, blank_answers=getattr(source, "max_dropped", 0) > 0)
+        return read_problems(path, blank_answers)
     problems = download_problems(source, output.with_name(f"{output.name}.source.json"))
     for number, problem in enumerate(problems):
         for field in ("id", "problem"):
@@ -173,6 +175,7 @@ def make_problems(settings: "ClockProblems | FileProblems", output: Path | str) 
             )
         ]
     else:
-        problems = first(load_problems(settings, Path(output)), settings.limit)
+        problems = load_problems(settings, Path(output), blank_answers=settings.max_dropped > 0)
+        problems = first(problems, settings.limit)
         problems = with_readable_golds(settings.file, problems, settings.max_dropped)
     write_problems(output, problems)

@@ -23,6 +23,7 @@ from grpo_replay.reporting.labels import (
 )
 from grpo_replay.reporting.main_table import chance_percent
 from grpo_replay.reporting.scores import read_scores
+from grpo_replay.reporting.significance import SHORT
 from grpo_replay.reporting.summaries import (
     METRICS,
     Metric,
@@ -36,7 +37,6 @@ from grpo_replay.reporting.summaries import (
 from grpo_replay.reporting.tables import SCORES_FILE
 
 _METRIC_NAMES = {"avg_at_k": "avg@k", "pass_at_k": "pass@k"}
-_CHANCE_KEYS = {"avg_at_k": "avg", "pass_at_k": "pass"}
 _CHANCE_LINE = {"color": "#444444", "linestyle": (0, (2, 3)), "linewidth": 1.2}
 
 
@@ -106,7 +106,7 @@ def error(number: Number) -> np.ndarray | None:
 
 
 def _mean_chance(study: Study, metric: str) -> float:
-    chances = [chance_percent(b)[_CHANCE_KEYS[metric]] for b in study.benchmarks.values()]
+    chances = [chance_percent(b)[SHORT[metric]] for b in study.benchmarks.values()]
     return sum(chances) / len(chances)
 
 

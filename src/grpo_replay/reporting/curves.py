@@ -35,6 +35,7 @@ from grpo_replay.reporting.tables import SCORES_FILE
 from grpo_replay.reporting.training_metrics import read_metrics, rolling_mean
 
 MAX_NAMED = 2
+NOTHING_REPLAYED = "nothing was replayed"
 
 
 @dataclass(frozen=True)

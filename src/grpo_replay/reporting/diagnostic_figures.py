@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from grpo_replay.config import Study
 from grpo_replay.reporting.canvas import legend_below, panels, say_empty
 from grpo_replay.reporting.curves import (
+    NOTHING_REPLAYED,
     Group,
     Quantity,
     all_groups,
@@ -28,7 +29,6 @@ from grpo_replay.reporting.summaries import finished_cells
 from grpo_replay.reporting.tables import SCORES_FILE
 from grpo_replay.reporting.training_metrics import log_ratio_by_age
 
-_NOTHING = "nothing was replayed"
 # Greys and hatches: the colours belong to the methods.
 _PARTS = (
     ("generation", "perf/generation_seconds", {"color": "#4d4d4d"}),
@@ -44,12 +44,12 @@ def drift_figure(study: Study, results: Path, output_stem: Path) -> None:
         Quantity(
             "ratio/replay_mean",
             "mean ratio − 1 (%)\nreplayed tokens",
-            *(100.0, False, 1.0, _NOTHING),
+            *(100.0, False, 1.0, NOTHING_REPLAYED),
         ),
         Quantity(
             "ratio/replay_effective_sample_share",
             "effective sample\nshare of replayed (%)",
-            *(100.0, False, 0.0, _NOTHING),
+            *(100.0, False, 0.0, NOTHING_REPLAYED),
         ),
     ]
     title = "Drift of the policy since the birth of what it trains on"
@@ -79,7 +79,7 @@ def _log_ratio_panel(panel: Axes, scores: pd.DataFrame, results: Path, group: Gr
         mean = pd.concat(seeds, axis=1).mean(axis=1).sort_index()
         plot_line(panel, mean.index, mean, line)
     if not panel.has_data():
-        say_empty(panel, empty_text(scores, group, _NOTHING))
+        say_empty(panel, empty_text(scores, group, NOTHING_REPLAYED))
 
 
 def groups_figure(study: Study, results: Path, output_stem: Path) -> None:

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from grpo_replay.config import Study
 from grpo_replay.reporting.canvas import legend_below, panels, say_empty
 from grpo_replay.reporting.curves import (
+    NOTHING_REPLAYED,
     Group,
     Line,
     empty_text,
@@ -29,7 +30,6 @@ from grpo_replay.reporting.trained_rows import age_shares, reuse_counts, trained
 
 _COLUMNS = 4
 MOST_REUSED = 20
-_NOTHING = "nothing was replayed"
 
 
 # --- ages -----------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def _age_panel(
     shares = age_shares(trained_rows(results, cells))
     replayed = shares[shares.index > 0]
     if replayed.empty:
-        say_empty(panel, _NOTHING if cells else "no finished cell")
+        say_empty(panel, NOTHING_REPLAYED if cells else "no finished cell")
         return
     colour = method_style(study, setting.method).colour
     panel.bar(replayed.index, replayed, width=1.0, color=colour, edgecolor="white", linewidth=0.4)
@@ -95,7 +95,7 @@ def reuse_figure(study: Study, results: Path, output_stem: Path) -> None:
             for panel in row:
                 panel.set_title(group.title)
                 if not panel.has_data():
-                    say_empty(panel, empty_text(scores, group, _NOTHING))
+                    say_empty(panel, empty_text(scores, group, NOTHING_REPLAYED))
             _label_reuse(row)
         legend_below(figure)
 

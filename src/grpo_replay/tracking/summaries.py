@@ -5,6 +5,7 @@ from statistics import fmean, stdev
 
 from grpo_replay.config import Study
 from grpo_replay.files import digest, file_digest
+from grpo_replay.grid import axes_text
 from grpo_replay.plan import is_finished
 from grpo_replay.reporting.labels import BASE
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
@@ -81,7 +82,7 @@ def over_seeds(cells: list[CellResults]) -> dict[str, float]:
 def _axes(setting: Setting) -> str:
     if setting.tau_max is None:
         return ""
-    return f"tau{setting.tau_max}-r{setting.replay_ratio:g}-a{setting.alpha:g}"
+    return axes_text(setting.tau_max, setting.replay_ratio, setting.alpha)
 
 
 def sync_results(store: Store, study: Study, results: Path) -> None:
