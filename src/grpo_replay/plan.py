@@ -10,13 +10,23 @@ from grpo_replay.errors import ConfigError
 from grpo_replay.grid import Cell, config_hash, resolve
 
 
+def current_scores(study: Study, cell: Cell, results: Path) -> dict | None:
+    """A cell's `scores.json`, if there is one and it belongs to its present configuration."""
+    path = scores_file(cell, results)
+    if not path.is_file():
+        return None
+    scores = json.loads(path.read_text(encoding="utf-8"))
+    return scores if scores["config_hash"] == config_hash(resolve(study, cell)) else None
+
+
+def scores_file(cell: Cell, results: Path) -> Path:
+    """Where a cell's scores are; `results` is the study's folder."""
+    return results / "cells" / cell.cell / "scores.json"
+
+
 def is_finished(study: Study, cell: Cell, results: Path) -> bool:
     """Whether a cell has scores that belong to its present configuration."""
-    path = results / "cells" / cell.cell / "scores.json"
-    if not path.is_file():
-        return False
-    scores = json.loads(path.read_text(encoding="utf-8"))
-    return scores["config_hash"] == config_hash(resolve(study, cell))
+    return current_scores(study, cell, results) is not None
 
 
 def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:

@@ -24,12 +24,12 @@ def paper() -> Study:
 def write_run(study: Study, results: Path, cell: str, seconds: float, steps: int) -> None:
     folder = results / "cells" / cell / "train"
     folder.mkdir(parents=True)
-    lines = (json.dumps({"perf/step_seconds": seconds}) + "\n" for _ in range(steps))
+    lines = (json.dumps({"step": n, "perf/step_seconds": seconds}) + "\n" for n in range(steps))
     (folder / "metrics.jsonl").write_text("".join(lines))
 
 
 def test_the_papers_hours_come_out(paper: Study, tmp_path: Path) -> None:
-    costs = cell_costs(paper, expand(paper).values(), tmp_path)
+    costs = cell_costs(paper, expand(paper).values(), tmp_path, measured={})
     assert sum(c.train_hours * c.gpus for c in costs) == 1236
     text = plan_text(paper, expand(paper), tmp_path, gpus=8)
     assert "27 trained cells, 3 untrained, 0 finished" in text
@@ -46,8 +46,9 @@ def test_measured_runs_replace_the_estimate(paper: Study, tmp_path: Path) -> Non
     cells = expand(paper)
     write_run(paper, tmp_path, "1.7B/grpo-seed42", seconds=90.0, steps=200)
     write_run(paper, tmp_path, "1.7B/ours-tau1-r0.5-a0.5-seed42", seconds=9.0, steps=7)  # unended
-    assert measured_hours(paper, "1.7B", tmp_path) == pytest.approx(5.0)
-    costs = {c.cell.cell: c for c in cell_costs(paper, cells.values(), tmp_path)}
+    measured = measured_hours(paper, tmp_path)
+    assert measured == {"1.7B": pytest.approx(5.0)}
+    costs = {c.cell.cell: c for c in cell_costs(paper, cells.values(), tmp_path, measured)}
     assert costs["1.7B/ours-tau10-r0.5-a0.5-seed42"].train_hours == pytest.approx(5.0)
     assert costs["4B/grpo-seed42"].train_hours == 14
     assert "5*" in plan_text(paper, cells, tmp_path, gpus=8)

@@ -3,16 +3,16 @@
 Hours come from the study file until a cell of the scale has run: then from what that took.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from grpo_replay.config import Scale, Study
-from grpo_replay.grid import Cell
+from grpo_replay.grid import Cell, expand
 from grpo_replay.plan import duration, is_finished
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.reporting.training_metrics import read_records
 from grpo_replay.sources import PretrainedModel
 
 # Mixed precision keeps float32 weights, gradients and two AdamW moments.
@@ -38,36 +38,39 @@ class CellCost:
         return self.train_hours * max(self.gpus, 1) + self.evaluate_hours
 
 
-def cell_costs(study: Study, cells: Iterable[Cell], results: Path) -> list[CellCost]:
-    """The cost of every cell, finished or not."""
-    measured = {name: measured_hours(study, name, results) for name in study.scales}
+def cell_costs(
+    study: Study, cells: Iterable[Cell], results: Path, measured: dict[str, float]
+) -> list[CellCost]:
+    """The cost of every cell, finished or not; `measured` is what `measured_hours` returns."""
     costs = []
     for cell in cells:
         scale = study.scales[cell.scale]
-        train = (measured[cell.scale] or scale.hours_train) if cell.trained else 0.0
+        train = (measured.get(cell.scale) or scale.hours_train) if cell.trained else 0.0
         done = is_finished(study, cell, results)
         costs.append(CellCost(cell, train, scale.hours_evaluate, scale.gpus, done))
     return costs
 
 
-def measured_hours(study: Study, scale: str, results: Path) -> float | None:
-    """Mean hours of the training runs of a scale that have ended, from their metrics.jsonl."""
-    hours = []
-    for path in (results / "cells" / scale).glob("*/train/metrics.jsonl"):
-        seconds = [json.loads(line)["perf/step_seconds"] for line in path.open(encoding="utf-8")]
-        if len(seconds) == study.training.steps and not path.is_symlink():
-            hours.append(sum(seconds) / 3600)
-    return fmean(hours) if hours else None
+def measured_hours(study: Study, results: Path) -> dict[str, float]:
+    """Mean hours of the training runs that have ended, from their metrics.jsonl, by scale."""
+    hours: dict[str, list[float]] = {}
+    for cell in expand(study).values():
+        records = read_records(results, cell)  # empty for a base model
+        if len(records) == study.training.steps:
+            seconds = sum(record["perf/step_seconds"] for record in records.values())
+            hours.setdefault(cell.scale, []).append(seconds / 3600)
+    return {scale: fmean(values) for scale, values in hours.items()}
 
 
 def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) -> str:
     """The whole plan, for the terminal; `gpus` is how many may be used at a time."""
-    costs = cell_costs(study, cells.values(), results)
+    measured = measured_hours(study, results)
+    costs = cell_costs(study, cells.values(), results, measured)
     trained = sum(c.cell.trained for c in costs)
     head = f"Plan of study {study.study}: {trained} trained cells, {len(costs) - trained} untrained"
     parts = [
         f"{head}, {sum(c.finished for c in costs)} finished.",
-        _table(_scale_rows(study, costs, results, gpus)),
+        _table(_scale_rows(study, costs, measured, gpus)),
         _table(_table_rows(costs)),
         _table(_disk_and_memory(study, costs)),
         "Hours without a mark come from the study file, * from cells of the scale that have run.\n"
@@ -76,7 +79,9 @@ def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) ->
     return "\n\n".join(parts)
 
 
-def _scale_rows(study: Study, costs: list[CellCost], results: Path, gpus: int) -> list[list[str]]:
+def _scale_rows(
+    study: Study, costs: list[CellCost], measured: dict[str, float], gpus: int
+) -> list[list[str]]:
     unit = "GPU-hours" if any(scale.gpus for scale in study.scales.values()) else "core-hours"
     rows = [["scale", "GPUs a run", "cells left", "h a run", f"{unit} left", "all", "wall time"]]
     for name, scale in study.scales.items():
@@ -85,7 +90,7 @@ def _scale_rows(study: Study, costs: list[CellCost], results: Path, gpus: int) -
             continue
         left = sum(c.device_hours for c in own if not c.finished)
         at_once = max(1, gpus // scale.gpus) * scale.gpus if scale.gpus else 2
-        mark = "*" if measured_hours(study, name, results) else ""
+        mark = "*" if name in measured else ""
         rows.append(
             [
                 name,

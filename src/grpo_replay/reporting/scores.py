@@ -19,6 +19,7 @@ from grpo_replay import grid, metrics, statistics
 from grpo_replay.config import Study
 from grpo_replay.errors import DataError
 from grpo_replay.files import whole_file, write_text
+from grpo_replay.plan import current_scores, scores_file
 from grpo_replay.sources import Benchmark
 
 _GRADE_COLUMNS = [
@@ -184,8 +185,10 @@ def collect_scores(study: Study, results: Path, output: Path) -> None:
     """
     rows: list[dict] = []
     for cell in grid.expand(study).values():
-        scores = _current_scores(study, cell, results / "cells" / cell.cell / "scores.json")
-        if scores is not None:
+        scores = current_scores(study, cell, results)
+        if scores is None:
+            _left_out(cell, scores_file(cell, results))
+        else:
             fields = {"study": study.study, **cell.model_dump()}
             rows += [
                 {**fields, "benchmark": name, **scores["benchmarks"][name]}
@@ -195,16 +198,9 @@ def collect_scores(study: Study, results: Path, output: Path) -> None:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
 
 
-def _current_scores(study: Study, cell: grid.Cell, path: Path) -> dict | None:
-    if not path.is_file():
-        return _left_out(cell, "not finished")
-    scores = json.loads(path.read_text(encoding="utf-8"))
-    if scores["config_hash"] != grid.config_hash(grid.resolve(study, cell)):
-        return _left_out(cell, f"{path} belongs to another configuration of this cell")
-    return scores
-
-
-def _left_out(cell: grid.Cell, reason: str) -> None:
+def _left_out(cell: grid.Cell, path: Path) -> None:
+    stale = f"{path} belongs to another configuration of this cell"
+    reason = stale if path.is_file() else "not finished"
     print(f"warning: cell {cell.cell} is left out of the scores: {reason}", file=sys.stderr)
 
 
