@@ -1,5 +1,6 @@
 """Graded samples and training metrics with known values, as real files, for the reporting tests."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -271,3 +272,9 @@ def _random_metrics(rng: np.random.Generator, cell: grid.Cell, steps: int) -> li
             }
         )
     return records
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The lines of a table's CSV file."""
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))

@@ -1,6 +1,5 @@
 """Tables 1 to 13 of hand-made results, in the paper's order, and beside the paper's numbers."""
 
-import csv
 import re
 import shutil
 import subprocess
@@ -8,7 +7,14 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from reporting_inputs import paper_study, random_results, small_study, write_cell, write_metrics
+from reporting_inputs import (
+    paper_study,
+    random_results,
+    read_csv,
+    small_study,
+    write_cell,
+    write_metrics,
+)
 
 from grpo_replay import grid
 from grpo_replay.metrics import accuracy_efficiency_score
@@ -32,11 +38,6 @@ from grpo_replay.reporting.paper_tables.points import (
 from grpo_replay.reporting.scores import collect_scores, read_scores
 
 NAMES = [build.__name__ for build in tables.PAPER_TABLES]
-
-
-def read_csv(path) -> list[dict]:
-    with path.open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def source_of(study, results) -> Source:

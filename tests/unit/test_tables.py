@@ -1,14 +1,13 @@
 """The main and the age table of hand-made results: numbers, intervals, marks, dashes and notes."""
 
 import contextlib
-import csv
 import io
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
-from reporting_inputs import small_study, write_cell, write_metrics
+from reporting_inputs import read_csv, small_study, write_cell, write_metrics
 
 from grpo_replay import grid
 from grpo_replay.config import Study
@@ -31,11 +30,6 @@ def fill(study: Study, results, correct_by_cell: dict[str, tuple]) -> None:
             graded[benchmark] = (np.arange(size) < count).reshape(spec.n_problems, spec.k)
         write_cell(study, results, cells[name], graded)
     collect_scores(study, results, results / "scores.parquet")
-
-
-def read_csv(path) -> list[dict]:
-    with path.open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def line_of(rows: list[dict], **labels) -> dict:
