@@ -17,7 +17,7 @@ from grpo_replay.grid import (
     select,
 )
 from grpo_replay.plan import memory_mb, minutes_allowed
-from grpo_replay.settings import check_settings, find_study, tracking_uri
+from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.sources import Benchmark, ClockBenchmark, Model
 from grpo_replay.study_file import load_study
 
@@ -132,6 +132,13 @@ def test_a_study_is_a_name_or_a_path() -> None:
     assert find_study("nano", folder) == folder / "nano.yaml"
     for path in ("own/mine.yaml", "mine.yml", "/some/where/mine"):
         assert find_study(path, folder) == Path(path)
+
+
+def test_the_text_behind_config_names_study_and_results() -> None:
+    config = {"study": "nano", "results": "results", "tracking_uri": "http://name:word@host:1"}
+    assert config_text(config | {"only": "s/*"}) == "study=nano"
+    moved = config | {"study": "own/mine.yaml", "results": "/my results"}
+    assert config_text(moved) == "study=own/mine.yaml 'results=/my results'"
 
 
 def test_config_and_grid_import_nothing_heavy() -> None:

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -107,6 +109,26 @@ def test_only_keeps_every_finished_cell_in_the_scores(finished: Workflow) -> Non
     done = finished.run()
     assert done.returncode == 0
     assert finished.jobs() == {}
+
+
+def test_the_command_of_a_missing_cell_makes_it(edited: Workflow, tmp_path: Path) -> None:
+    """In a run that was narrowed, with results elsewhere and a study file of one's own."""
+    results = shutil.copytree(edited.folder / "results", tmp_path / "elsewhere")
+    study = tmp_path / "tiny.yaml"
+    study.write_text(edited.study.read_text().replace("tau_max: [1, 10]", "tau_max: [1, 2, 10]"))
+    table = results / "tiny" / "tables" / "age.md"
+    narrowed = ("only=s/grpo-*", f"results={results}")
+    done = edited.run(str(table), "--forcerun", "collect_scores", *narrowed, study=str(study))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    [note] = [line for line in table.read_text().splitlines() if line.startswith("- missing: ")]
+    [command] = re.findall(r"`snakemake (.*)`", note)
+    assert "s/ours-tau2-r0.5-a0.5-seed42" in note
+    done = edited.execute([sys.executable, "-m", "snakemake", "-n", *shlex.split(command)])
+    assert done.returncode == 0, done.stdout + done.stderr
+    listed = (done.stdout + done.stderr).split()
+    assert listed[listed.index("train_policy") + 1] == "1"
+    assert "make_base_model" not in listed
 
 
 def test_an_edited_axis_runs_its_cells_only(edited: Workflow) -> None:

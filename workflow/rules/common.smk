@@ -15,7 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from grpo_replay import grid, plan
-from grpo_replay.settings import check_settings, find_study, tracking_uri
+from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
 from grpo_replay.preflight import check_conda, check_inputs, source_files
@@ -27,6 +27,7 @@ try:
     STUDY = load_study(STUDY_FILE)
     TRACKING_URI = tracking_uri(config)
     CELLS = grid.expand(STUDY)
+    POSITIONS = {name: f"{n}/{len(CELLS)}" for n, name in enumerate(CELLS, start=1)}
     CHOSEN = grid.select(CELLS, str(config["only"]) or None)
     check_inputs(STUDY_FILE, STUDY)
 except GrpoReplayError as error:
@@ -81,18 +82,28 @@ def benchmark_of(wildcards):
     return lookup("benchmark", STUDY.benchmarks, wildcards.benchmark)
 
 
-def cell_files():
-    """What `cells` makes: all that the chosen cells promise, so that a lost file is made again."""
-    kinds = {True: ["train/metrics.jsonl", "train/replay.parquet", "train/rollouts.parquet"]}
-    kinds[True] += ["train/settings.json", "model"]
+def cell_files(wildcards):
+    """What `cells` makes: scores, and what else of a cell that is begun is not there, so that a lost
+    file is made again. Not all the files of all cells: with thousands, Snakemake takes minutes.
+    """
     answers = expand(
         "{kind}/{benchmark}.parquet", kind=["samples", "grades"], benchmark=STUDY.benchmarks
     )
-    return [
-        f"{RESULTS}/cells/{name}/{file}"
-        for name, cell in CHOSEN.items()
-        for file in ["scores.json", "samples/manifest.json", *answers, *kinds.get(cell.trained, [])]
-    ]
+    answers.append("samples/manifest.json")
+    kinds = ["metrics.jsonl", "replay.parquet", "rollouts.parquet", "settings.json"]
+    trained = ["model", *(f"train/{kind}" for kind in kinds)]
+    begun = (cell for cell in CHOSEN.values() if Path(RESULTS, "cells", cell.cell).is_dir())
+    promised = (
+        f"{RESULTS}/cells/{cell.cell}/{file}"
+        for cell in begun
+        for file in (answers + trained if cell.trained else answers)
+    )
+    return score_files() + [file for file in promised if not Path(file).exists()]
+
+
+def score_files():
+    """The scores of the chosen cells."""
+    return [f"{RESULTS}/cells/{name}/scores.json" for name in CHOSEN]
 
 
 def start_model(wildcards):
@@ -121,7 +132,7 @@ def benchmark_files():
 
 def position(wildcards):
     """Which cell of how many."""
-    return f"{list(CELLS).index(cell_of(wildcards).cell) + 1}/{len(CELLS)}"
+    return POSITIONS[cell_of(wildcards).cell]
 
 
 def study_plan():

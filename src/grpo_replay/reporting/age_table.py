@@ -32,8 +32,11 @@ CLIP_NOTE = (
 )
 
 
-def build(study: Study, scores: pd.DataFrame, results: Path) -> Table:
-    """The age table, GRPO above the ages for reference; empty, with a note, without the method."""
+def build(study: Study, scores: pd.DataFrame, results: Path, config: str) -> Table:
+    """The age table, GRPO above the ages for reference; empty, with a note, without the method.
+
+    `config` is what the command of a note has behind `--config`.
+    """
     by_scale = age_settings(study, OURS)
     rows, settings = [], []
     for scale, ages in by_scale.items():
@@ -53,7 +56,7 @@ def build(study: Study, scores: pd.DataFrame, results: Path) -> Table:
             *other_axes_note(settings),
             *comparison_notes(scores, settings),
             *absent,
-            *missing_notes(study, scores, settings),
+            *missing_notes(study, scores, settings, config),
         ],
         hidden=HIDDEN,
     )

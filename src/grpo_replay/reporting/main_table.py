@@ -26,8 +26,11 @@ INTERVAL_NOTE = (
 )
 
 
-def build(study: Study, scores: pd.DataFrame) -> Table:
-    """The main table from `scores.parquet`; a cell without scores is a dash and a note."""
+def build(study: Study, scores: pd.DataFrame, config: str) -> Table:
+    """The main table from `scores.parquet`; a cell without scores is a dash and a note.
+
+    `config` is what the note's command has behind `--config`.
+    """
     by_scale = {scale: default_settings(study, scale) for scale in used_scales(study)}
     settings = [setting for found in by_scale.values() for setting in found]
     rows = []
@@ -43,7 +46,7 @@ def build(study: Study, scores: pd.DataFrame) -> Table:
             "Avg and Pass: unweighted means over the benchmarks. Chance: answers drawn at random.",
             *setting_notes(settings),
             *comparison_notes(scores, settings),
-            *missing_notes(study, scores, settings),
+            *missing_notes(study, scores, settings, config),
         ],
         hidden=HIDDEN,
     )
