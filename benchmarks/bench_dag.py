@@ -1,4 +1,4 @@
-"""What `snakemake -n` takes: on paper.yaml without any model on disk, and on a study of 5,000 cells.
+"""What `snakemake -n` takes: on paper.yaml without any model on disk, and on 5,000 cells.
 
 Wall time depends on what else the machine does, CPU time less so. Both studies list what is checked
 here against the study itself.

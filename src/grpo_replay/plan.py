@@ -53,8 +53,10 @@ def memory_mb(scale: Scale, attempt: int) -> int:
     return math.ceil(1000 * scale.memory_gb) * attempt
 
 
-def check_gpus(study: Study, wanted: int, declared: int) -> None:
-    """Refuse a run one of whose jobs needs more GPUs than are declared.
+def check_gpus(study: Study, wanted: int, declared: int, there: int, config: str) -> None:
+    """Refuse a run one of whose jobs needs more GPUs than are declared, or than this machine has.
+
+    `config` is what follows `--config` (`settings.config_text`).
 
     Raises:
         ConfigError: with both numbers and the repair.
@@ -62,8 +64,14 @@ def check_gpus(study: Study, wanted: int, declared: int) -> None:
     if wanted > declared:
         raise ConfigError(
             f"study {study.study}: a job needs {wanted} GPUs and {declared} are declared: look at "
-            f"`snakemake plan --cores 1 --config study={study.study}`, then say --resources "
-            f"gpu={wanted} (or more) where they are"
+            f"`snakemake plan --cores 1 --config {config}`, then say --resources gpu={wanted} (or "
+            "more) where they are"
+        )
+    if wanted > there:
+        raise ConfigError(
+            f"study {study.study}: a job needs {wanted} GPUs and this machine offers {there}: run "
+            "it where they are (profiles/slurm, profiles/kubernetes), or narrow it with "
+            "--config only='<glob>'"
         )
 
 

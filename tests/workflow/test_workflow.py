@@ -15,9 +15,11 @@ import psutil
 import pytest
 import stand_in_conda
 import yaml
-from repository_copy import Workflow, copy_repository
+from repository_copy import REPOSITORY, Workflow, copy_repository
 
+from grpo_replay.grid import expand
 from grpo_replay.statistics import reachable
+from grpo_replay.study_file import load_study
 
 CELLS = {
     "s/base",
@@ -74,6 +76,19 @@ def test_training_leaves_records_and_no_checkpoints(finished: Workflow) -> None:
     assert list((cell / "model").glob("*.safetensors"))
     assert not list(cell.rglob("*.bin"))  # no pickle
     assert not list((finished.results / "checkpoints").rglob("checkpoint-*"))
+
+
+def test_every_replay_cell_trained_on_replayed_rows(finished: Workflow) -> None:
+    """After the warm-up of one step, in every step, no row older than the cell allows."""
+    study = load_study(finished.study)
+    for name, cell in expand(study).items():
+        if cell.trained:
+            rows = pd.read_parquet(finished.results / "cells" / name / "train" / "replay.parquet")
+            replayed = rows[rows["replayed"]]
+            steps = range(study.training.replay_warmup + 1, study.training.steps + 1)
+            assert set(replayed["step"]) == (set(steps) if cell.tau_max else set()), name
+            assert replayed["age"].between(1, cell.tau_max or 0).all(), name
+            assert (rows["birth_step"] == rows["step"] - rows["age"]).all(), name
 
 
 def test_progress_and_summary_are_shown(finished: Workflow) -> None:
@@ -396,16 +411,43 @@ def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_of_the_papers_study_lists_its_jobs(finished: Workflow) -> None:
-    done = finished.run("-n", study="paper")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for count in ("make_base_model 3", "train_policy 27", "sample_answers 30", "score_cell 30"):
-        assert count in " ".join(done.stdout.split()) + " ".join(done.stderr.split())
+    cells = expand(load_study(REPOSITORY / "config" / "studies" / "paper.yaml"))
+    trained = {name for name, cell in cells.items() if cell.trained}
+    jobs = finished.jobs(study="paper")
+    once = [
+        *("make_problems", "make_tracking_store", "collect_scores", "main_table", "age_table"),
+        *("paper_tables", "verifiers_table", "accuracy_figure", "tau_max_figure"),
+        *("training_figure", "clip_figure", "further_figures", "track_results", "all"),
+    ]
+    per_cell = ("write_cell", "sample_answers", "grade_answers", "score_cell")
+    assert (len(trained), len(cells)) == (27, 30)
+    assert jobs == {
+        "make_base_model": 3,
+        "make_benchmark": 5,
+        "train_policy": 27,
+        **dict.fromkeys(per_cell, 30),
+        **dict.fromkeys(once, 1),
+    }
+    done = finished.run("-n", "--quiet", "progress", study="paper")
+    blocks = re.split(r"\n(?=(?:local)?rule \w+:)", done.stdout + done.stderr)
+    found = [re.search(r"rule (\w+):.*wildcards: cell=(\S+)", block, re.S) for block in blocks]
+    listed = [match.groups() for match in found if match]
+    assert sorted(listed) == sorted(
+        [("train_policy", name) for name in trained]
+        + [(rule, name) for rule in per_cell for name in cells]
+    )
 
 
 def test_the_papers_study_does_not_start_without_its_gpus(finished: Workflow) -> None:
     done = finished.run(study="paper")
     assert done.returncode != 0
     assert "a job needs 8 GPUs and 0 are declared" in done.stdout + done.stderr
+    done = finished.run("--resources", "gpu=4", study="paper")
+    assert done.returncode != 0
+    assert "a job needs 8 GPUs and 4 are declared" in done.stdout + done.stderr
+    done = finished.run("--resources", "gpu=8", study="paper", CUDA_VISIBLE_DEVICES="0,1")
+    assert done.returncode != 0
+    assert "a job needs 8 GPUs and this machine offers 2" in done.stdout + done.stderr
     assert not (finished.folder / "results" / "paper" / "cells").exists()
     plan = finished.run("plan", study="paper")
     assert plan.returncode == 0 and "27 trained cells" in plan.stdout

@@ -14,7 +14,7 @@ os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.environ.ge
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
-from grpo_replay import grid, plan
+from grpo_replay import devices, grid, plan
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
@@ -158,7 +158,7 @@ def planned_jobs():
 
 
 def check_hardware():
-    """Refuse to start what does not fit the declared GPUs; a cluster refuses by itself.
+    """Refuse to start what does not fit the GPUs declared and there; a cluster refuses by itself.
 
     By the study's numbers: Snakemake cuts what a job asks for down to what is declared.
     """
@@ -168,7 +168,9 @@ def check_hardware():
         wanted = [STUDY.scales[CELLS[cell].scale].gpus for cell in training]
         wanted += [min(STUDY.scales[CELLS[cell].scale].gpus, 1) for cell in sampling]
         if workflow.local_exec:
-            plan.check_gpus(STUDY, max(wanted, default=0), declared_gpus())
+            most = max(wanted, default=0)
+            offered = devices.offered_gpus() if most else 0
+            plan.check_gpus(STUDY, most, declared_gpus(), offered, config_text(config))
     except GrpoReplayError as error:
         raise WorkflowError(str(error)) from None
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from grpo_replay.config import Study
 from grpo_replay.reporting.formats import Column, Row, Table
-from grpo_replay.reporting.labels import GRPO, OURS
+from grpo_replay.reporting.labels import OURS
 from grpo_replay.reporting.main_table import (
     HIDDEN,
     INTERVAL_NOTE,
@@ -19,6 +19,7 @@ from grpo_replay.reporting.summaries import (
     Setting,
     age_settings,
     default_settings,
+    grpo_of,
     missing_notes,
 )
 from grpo_replay.reporting.training_metrics import CLIP_FRESH, CLIP_REPLAY
@@ -40,7 +41,7 @@ def build(study: Study, scores: pd.DataFrame, results: Path, config: str) -> Tab
     by_scale = age_settings(study, OURS)
     rows, settings = [], []
     for scale, ages in by_scale.items():
-        grpo = next((s for s in default_settings(study, scale) if s.method == GRPO), None)
+        grpo = grpo_of(default_settings(study, scale))
         shown = ([grpo] if grpo else []) + ages
         settings += shown
         rows += scale_rows(study, scores, results, shown, grpo)

@@ -12,6 +12,7 @@ from grpo_replay.config import Scale, Study
 from grpo_replay.grid import Cell, expand
 from grpo_replay.plan import duration, is_finished
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.reporting.scores import problem_count
 from grpo_replay.reporting.training_metrics import read_records
 from grpo_replay.sources import PretrainedModel
 
@@ -20,6 +21,8 @@ BYTES_TRAINING = 16
 # A checkpoint holds weights and moments; two are kept, since the newest may be torn.
 BYTES_CHECKPOINT = 2 * 12
 BYTES_MODEL = 4
+# About what the text of a token takes; the files are compressed.
+BYTES_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -121,20 +124,33 @@ def _table_rows(costs: list[CellCost]) -> list[list[str]]:
 
 
 def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
-    rows = [["scale", "models", "checkpoints of one run", "training state on each GPU"]]
+    head = ["scale", "models", "samples and rollouts, at most", "checkpoints of one run"]
+    rows = [[*head, "training state on each GPU"]]
     for name, scale in study.scales.items():
         parameters = parameter_count(scale)
-        cells = sum(c.cell.scale == name for c in costs)
-        if parameters and cells:
+        own = [c.cell for c in costs if c.cell.scale == name]
+        if parameters and own:
             rows.append(
                 [
                     name,
-                    _gigabytes(cells * parameters * BYTES_MODEL),
+                    _gigabytes(len(own) * parameters * BYTES_MODEL),
+                    _gigabytes(sum(text_bytes(study, cell) for cell in own)),
                     _gigabytes(parameters * BYTES_CHECKPOINT),
                     _gigabytes(parameters * BYTES_TRAINING),
                 ]
             )
     return rows
+
+
+def text_bytes(study: Study, cell: Cell) -> int:
+    """What a cell's samples and its training rollouts take, were all as long as they may be."""
+    training, scale = study.training, study.scales[cell.scale]
+    answers = sum(problem_count(b) * b.k for b in study.benchmarks.values())
+    tokens = answers * scale.evaluation_max_tokens
+    if cell.trained:
+        rollouts = training.steps * training.rollouts_per_step
+        tokens += rollouts * training.max_completion_tokens
+    return tokens * BYTES_TOKEN
 
 
 def parameter_count(scale: Scale) -> int | None:

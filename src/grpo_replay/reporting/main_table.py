@@ -4,7 +4,7 @@ import pandas as pd
 
 from grpo_replay.config import Study
 from grpo_replay.reporting.formats import Column, Number, Row, Table
-from grpo_replay.reporting.labels import BASE, GRPO, method_name
+from grpo_replay.reporting.labels import BASE, method_name
 from grpo_replay.reporting.scores import problem_count
 from grpo_replay.reporting.significance import NOTE_PROBLEMS, NOTE_SEEDS, SHORT, marked_means
 from grpo_replay.reporting.summaries import (
@@ -13,6 +13,7 @@ from grpo_replay.reporting.summaries import (
     benchmark_number,
     default_settings,
     finished_cells,
+    grpo_of,
     missing_notes,
     used_scales,
 )
@@ -80,7 +81,7 @@ def mean_columns(study: Study, group: str, decimals: int = 1) -> list[Column]:
 
 def scale_rows(study: Study, scores: pd.DataFrame, settings: list[Setting]) -> list[Row]:
     """A row a setting of one scale: every benchmark, and the means with marks against GRPO."""
-    grpo = next((s for s in settings if s.method == GRPO), None)
+    grpo = grpo_of(settings)
     rows = []
     for setting, means in zip(settings, marked_means(scores, settings, grpo), strict=True):
         numbers = {

@@ -16,7 +16,7 @@ from grpo_replay import grid, statistics
 from grpo_replay.config import Study
 from grpo_replay.errors import DataError
 from grpo_replay.reporting.formats import Number
-from grpo_replay.reporting.labels import BASE
+from grpo_replay.reporting.labels import BASE, GRPO
 
 Metric = Literal["avg_at_k", "pass_at_k", "mean_length"]
 METRICS: tuple[Metric, ...] = ("avg_at_k", "pass_at_k")  # those in percent
@@ -82,6 +82,11 @@ def default_settings(study: Study, scale: str) -> list[Setting]:
         settings = [s for s in all_settings(study) if (s.scale, s.method) == (scale, method)]
         chosen += sorted(settings, key=lambda s: not s.is_default)[:1]
     return chosen
+
+
+def grpo_of(settings: Iterable[Setting]) -> Setting | None:
+    """GRPO among the settings of one scale, if it is there."""
+    return next((s for s in settings if s.method == GRPO), None)
 
 
 def age_settings(study: Study, method: str) -> dict[str, list[Setting]]:

@@ -27,7 +27,6 @@ from grpo_replay.reporting.paper_tables.comparison import compare
 from grpo_replay.reporting.paper_tables.points import Source
 from grpo_replay.reporting.scores import read_scores
 
-SCORES_FILE = "scores.parquet"
 PAPER_TABLES = (
     *(accuracy.table01, accuracy.table02, accuracy.table03, accuracy.table04, efficiency.table05),
     *(lengths.table06, hyperparameters.table07, training.table08, accuracy.table09),
@@ -44,12 +43,12 @@ def write_table(table: Table, stem: Path) -> None:
 
 def main_table(study: Study, results: Path, output_stem: Path, config: str) -> None:
     """Write Table 1: accuracy of every method at every scale."""
-    write_table(main.build(study, read_scores(results / SCORES_FILE), config), output_stem)
+    write_table(main.build(study, read_scores(results), config), output_stem)
 
 
 def age_table(study: Study, results: Path, output_stem: Path, config: str) -> None:
     """Write Table 2: `ours` at each tau_max, with clipped ratios from the cells' metrics.jsonl."""
-    scores = read_scores(results / SCORES_FILE)
+    scores = read_scores(results)
     write_table(ages.build(study, scores, results, config), output_stem)
 
 
@@ -59,7 +58,7 @@ def paper_tables(study: Study, results: Path, output_stem: Path, config: str) ->
     (`published_check`). `output_stem` is that of Table 1; the others lie beside it.
     """
     folder = output_stem.parent
-    source = Source(study, read_scores(results / SCORES_FILE), results, config)
+    source = Source(study, read_scores(results), results, config)
     for build in PAPER_TABLES:
         name, table = build.__name__, build(source)
         write_table(table, folder / name)
