@@ -58,7 +58,7 @@ def dry_run(study: Path, results: Path) -> tuple[Counter, float, float]:
 def check_jobs(study: Study, jobs: Counter) -> None:
     """Every cell is trained (if it is to be), sampled, graded and scored once."""
     cells = expand(study).values()
-    wanted = dict.fromkeys(("write_cell", "sample_answers", "grade_answers", "score_cell"))
+    wanted = dict.fromkeys(("sample_answers", "grade_answers", "score_cell"))
     wanted = dict.fromkeys(wanted, len(cells)) | {
         "train_policy": sum(cell.trained for cell in cells),
         "make_base_model": len({cell.scale for cell in cells}),

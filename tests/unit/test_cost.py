@@ -33,6 +33,9 @@ def test_the_papers_hours_come_out(paper: Study, tmp_path: Path) -> None:
     assert sum(c.train_hours * c.gpus for c in costs) == 1236
     text = plan_text(paper, expand(paper), tmp_path, gpus=8)
     assert "27 trained cells, 3 untrained, 0 finished" in text
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert lines["total"][1:] == ["1,272", "1,272", "159", "hours"]
+    assert lines["table08"][1:] == ["3", "3", "184", "23", "hours"]
     # 5,968 answers of 16,384 tokens, and 51,200 rollouts of 8,192, at 4 bytes a token.
     grpo = expand(paper)["4B/grpo-seed42"]
     assert text_bytes(paper, grpo) == 4 * (5_968 * 16_384 + 51_200 * 8_192)

@@ -173,7 +173,7 @@ def test_a_changed_grader_grades_stored_answers_again(finished: Workflow, tmp_pa
     assert edited != code
     versions.write_text(edited)
     assert workflow.jobs("grades") == {"grade_answers": len(CELLS), "grades": 1}
-    made_again = {"grade_answers", "write_cell", "score_cell"}
+    made_again = {"grade_answers", "score_cell"}
     jobs = workflow.jobs("all")
     assert {rule: jobs[rule] for rule in made_again} == dict.fromkeys(made_again, len(CELLS))
     assert not jobs.keys() & {"train_policy", "sample_answers", "make_base_model", "make_problems"}
@@ -419,7 +419,7 @@ def test_a_dry_run_of_the_papers_study_lists_its_jobs(finished: Workflow) -> Non
         *("paper_tables", "verifiers_table", "accuracy_figure", "tau_max_figure"),
         *("training_figure", "clip_figure", "further_figures", "track_results", "all"),
     ]
-    per_cell = ("write_cell", "sample_answers", "grade_answers", "score_cell")
+    per_cell = ("sample_answers", "grade_answers", "score_cell")
     assert (len(trained), len(cells)) == (27, 30)
     assert jobs == {
         "make_base_model": 3,

@@ -1,4 +1,5 @@
 # Everything that the rules look up: the study, its cells, and where things lie. Nothing here runs a job.
+import gc
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,10 @@ os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.environ.ge
 # Tiny models gain nothing from threads, and jobs side by side lose by them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+# Thousands of jobs are millions of objects that stay: looking for garbage among them again and again
+# takes a good part of the time.
+gc.set_threshold(100_000, 20, 50)
 
 from grpo_replay import devices, grid, plan
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
@@ -89,7 +94,7 @@ def cell_files(wildcards):
     answers = expand(
         "{kind}/{benchmark}.parquet", kind=["samples", "grades"], benchmark=STUDY.benchmarks
     )
-    answers.append("samples/manifest.json")
+    answers += ["samples/manifest.json", "cell.json"]
     kinds = ["metrics.jsonl", "replay.parquet", "rollouts.parquet", "settings.json"]
     trained = ["model", *(f"train/{kind}" for kind in kinds)]
     begun = (cell for cell in CHOSEN.values() if Path(RESULTS, "cells", cell.cell).is_dir())
