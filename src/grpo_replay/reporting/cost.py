@@ -67,6 +67,17 @@ def measured_hours(study: Study, results: Path) -> dict[str, float]:
     return {scale: fmean(values) for scale, values in hours.items()}
 
 
+def text_bytes(study: Study, cell: Cell) -> int:
+    """What a cell's samples and its training rollouts take, were all as long as they may be."""
+    training, scale = study.training, study.scales[cell.scale]
+    answers = sum(problem_count(b) * b.k for b in study.benchmarks.values())
+    tokens = answers * scale.evaluation_max_tokens
+    if cell.trained:
+        rollouts = training.steps * training.rollouts_per_step
+        tokens += rollouts * training.max_completion_tokens
+    return tokens * BYTES_TOKEN
+
+
 def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) -> str:
     """The whole plan, for the terminal; `gpus` is how many may be used at a time."""
     measured = measured_hours(study, results)
@@ -154,17 +165,6 @@ def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
                 ]
             )
     return rows
-
-
-def text_bytes(study: Study, cell: Cell) -> int:
-    """What a cell's samples and its training rollouts take, were all as long as they may be."""
-    training, scale = study.training, study.scales[cell.scale]
-    answers = sum(problem_count(b) * b.k for b in study.benchmarks.values())
-    tokens = answers * scale.evaluation_max_tokens
-    if cell.trained:
-        rollouts = training.steps * training.rollouts_per_step
-        tokens += rollouts * training.max_completion_tokens
-    return tokens * BYTES_TOKEN
 
 
 def parameter_count(scale: Scale) -> int | None:
