@@ -126,15 +126,32 @@ def test_an_edited_decoding_trains_nothing(edited: Workflow) -> None:
     assert "train_policy" not in jobs
 
 
+def raise_version(workflow: Workflow, name: str) -> None:
+    """Raise a version of grid.py, as one does who has edited what it stands for."""
+    versions = workflow.folder / "src" / "grpo_replay" / "grid.py"
+    code = versions.read_text()
+    edited = re.sub(rf"^{name} = \d+$", f"{name} = 999", code, flags=re.MULTILINE)
+    assert edited != code
+    versions.write_text(edited)
+
+
+def test_a_changed_sampler_samples_again_and_trains_nothing(
+    finished: Workflow, tmp_path: Path
+) -> None:
+    workflow = Workflow(tmp_path / "resampled")
+    shutil.copytree(finished.folder, workflow.folder)
+    raise_version(workflow, "SAMPLER_VERSION")
+    jobs = workflow.jobs()
+    made_again = {"sample_answers", "grade_answers", "write_cell", "score_cell"}
+    assert {rule: jobs[rule] for rule in made_again} == dict.fromkeys(made_again, len(CELLS))
+    assert not jobs.keys() & {"train_policy", "make_base_model", "make_problems", "make_benchmark"}
+
+
 def test_a_changed_grader_grades_stored_answers_again(finished: Workflow, tmp_path: Path) -> None:
     """No training, no sampling, and not one model: the stored answers are enough."""
     workflow = Workflow(tmp_path / "regraded")
     shutil.copytree(finished.folder, workflow.folder)
-    versions = workflow.folder / "src" / "grpo_replay" / "grid.py"
-    code = versions.read_text()
-    edited = re.sub(r"^GRADER_VERSION = \d+$", "GRADER_VERSION = 999", code, flags=re.MULTILINE)
-    assert edited != code
-    versions.write_text(edited)
+    raise_version(workflow, "GRADER_VERSION")
     assert workflow.jobs("grades") == {"grade_answers": len(CELLS), "grades": 1}
     made_again = {"grade_answers", "write_cell", "score_cell"}
     jobs = workflow.jobs("all")
