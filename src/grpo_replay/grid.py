@@ -15,8 +15,8 @@ from grpo_replay.sources import Benchmark
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
 # of a package.
 ALGORITHM_VERSION = 1
-# Raise when a change of the sampling code changes which answers are drawn: all cells, whose training
-# stays, are then sampled again.
+# Raise when a change of the sampling code changes which answers are drawn: all cells are then
+# sampled again, and none is trained.
 SAMPLER_VERSION = 1
 # Raise with every change of a verdict: all stored samples are then graded again.
 GRADER_VERSION = 2
@@ -179,7 +179,7 @@ def config_hash(resolved: dict) -> str:
 def training_settings(study: Study, cell: Cell) -> dict:
     """What `train_policy` gets as params: a change of any value retrains the cell, of no other."""
     scale = study.scales[cell.scale]
-    training = study.training.model_dump(mode="json")
+    training = study.training.model_dump(mode="json", exclude={"expected_prompts"})
     if cell.composition == "none":
         training |= UNUSED_WITHOUT_REPLAY
     return {

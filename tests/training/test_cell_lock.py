@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.training.cell_lock import HOLDER_FILE, LOCK_FILE, cell_lock
+from grpo_replay.training.cell_lock import HOLDER_FILE, LOCK_FILE
 
 SCRIPT = Path(__file__).with_name("lock_holder.py")
 LEASE = 1.5

@@ -33,6 +33,7 @@ def job(tiny_model: Path, tmp_path: Path) -> dict:
     return {
         "settings": {**settings, "processes": 2, "micro_batch": settings["micro_batch"] // 2},
         "gpus": 0,  # gloo
+        "expected_prompts": 0,
         "saving": {"every": 1, "keep": True},
         "start_model": str(tiny_model),
         "problems": str(tmp_path / "problems.jsonl"),

@@ -35,6 +35,8 @@ except GrpoReplayError as error:
 RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
+if STUDY.hub_cache:
+    os.environ.update(HF_HUB_CACHE=str(Path(STUDY.hub_cache).expanduser().absolute()))
 TABLE_FORMATS = ["csv", "md", "tex", "html"]
 FIGURE_FORMATS = ["png", "svg", "pdf"]
 # Table 7 holds the paper's column itself.
