@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grpo_replay.config import Scale, Study
 from grpo_replay.errors import ConfigError
-from grpo_replay.grid import Cell, config_hash, resolve
+from grpo_replay.grid import Cell, config_hash, resolve, select
 
 
 def current_scores(study: Study, cell: Cell, results: Path) -> dict | None:
@@ -27,6 +27,20 @@ def scores_file(cell: Cell, results: Path) -> Path:
 def is_finished(study: Study, cell: Cell, results: Path) -> bool:
     """Whether a cell has scores that belong to its present configuration."""
     return current_scores(study, cell, results) is not None
+
+
+def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> dict[str, Cell]:
+    """The cells that `only` names: a glob over ids, `finished`, or all of them where it is empty.
+
+    Raises:
+        ConfigError: where there is no such cell.
+    """
+    if only != "finished":
+        return select(cells, only or None)
+    finished = {name: cell for name, cell in cells.items() if is_finished(study, cell, results)}
+    if not finished:
+        raise ConfigError(f"--config only=finished: no cell of study {study.study} is finished yet")
+    return finished
 
 
 def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
@@ -106,7 +120,8 @@ def stopped(results: Path) -> str:
     """What to do after a run in which a job failed."""
     return (
         f"\nNot everything is done: look above, and in {results}/logs. What is finished stays; a "
-        "second run makes the rest.\nTables of some cells alone: --config only='<glob over ids>'\n"
+        "second run makes the rest.\nTables of what is finished: the same command with "
+        "only=finished in its --config\n"
     )
 
 

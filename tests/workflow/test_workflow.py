@@ -100,6 +100,19 @@ def test_only_narrows_what_is_made(edited: Workflow) -> None:
     assert edited.jobs("only=s/ours-tau1-*")["train_policy"] == 1
 
 
+def test_only_finished_makes_tables_and_no_cell(edited: Workflow) -> None:
+    """What a run with a failed cell leaves can be tabulated."""
+    text = edited.study.read_text()
+    edited.study.write_text(text.replace("tau_max: [1, 10]", "tau_max: [2, 10]"))
+    jobs = edited.jobs("only=finished")
+    assert jobs["collect_scores"] == jobs["main_table"] == 1
+    assert not jobs.keys() & {"train_policy", "sample_answers", "score_cell", "write_cell"}
+    edited.study.write_text(text.replace("temperature: 0.6", "temperature: 0.7"))
+    done = edited.run("-n", "only=finished")
+    assert done.returncode != 0
+    assert "only=finished: no cell of study tiny is finished yet" in done.stdout
+
+
 def test_only_keeps_every_finished_cell_in_the_scores(finished: Workflow) -> None:
     done = finished.run("only=s/grpo-*")
     assert done.returncode == 0, done.stderr

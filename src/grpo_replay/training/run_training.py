@@ -32,7 +32,7 @@ from grpo_replay.replay.samplers import (
     Sampler,
     UniformSampler,
 )
-from grpo_replay.training.checkpoints import latest_whole, other_runs, run_key
+from grpo_replay.training.checkpoints import SaveEvery, latest_whole, other_runs, run_key
 from grpo_replay.training.prompt_length import short_prompts
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.trainer import ReplayGRPOTrainer
@@ -79,7 +79,7 @@ def train_policy(
     records = TrainingRecords(run / "records")
     trainer = build_trainer(settings, start_model, problems, run, records)
     trainer.watchers = watchers
-    trainer.args.save_steps = saving.every * trainer.updates_per_step
+    trainer.add_callback(SaveEvery(saving.every * trainer.updates_per_step))
     with trainer.accelerator.main_process_first():
         checkpoint, step = latest_whole(run) or (None, 0)
     if trainer.accelerator.is_main_process:
