@@ -63,8 +63,13 @@ def minutes_allowed(hours: float, attempt: int) -> int:
 
 
 def memory_mb(scale: Scale, attempt: int) -> int:
-    """The main memory that a cluster gets for a job, as much again with every attempt."""
+    """The main memory that a cluster gets for a training, as much again with every attempt."""
     return math.ceil(1000 * scale.memory_gb) * attempt
+
+
+def process_memory_mb(scale: Scale, attempt: int) -> int:
+    """The share of that which a job of one process gets: it holds one copy of the model."""
+    return math.ceil(memory_mb(scale, attempt) / max(scale.gpus, 1))
 
 
 def check_gpus(study: Study, wanted: int, declared: int) -> None:
