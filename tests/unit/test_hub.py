@@ -25,16 +25,18 @@ import sys
 from pathlib import Path
 from pydantic import TypeAdapter
 from grpo_replay.errors import GrpoReplayError
-from grpo_replay.evaluation.benchmarks import make_benchmark
-from grpo_replay.problems import make_problems
-from grpo_replay.sources import Benchmark, Model, TrainingProblems
-from grpo_replay.training.models import copy_pretrained
 kind, settings, output = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-makers = {"benchmark": (Benchmark, make_benchmark), "problems": (TrainingProblems, make_problems),
-          "model": (Model, copy_pretrained)}
-form, make = makers[kind]
+if kind == "benchmark":
+    from grpo_replay.evaluation.benchmarks import make_benchmark as make
+    from grpo_replay.sources import Benchmark as Form
+elif kind == "problems":
+    from grpo_replay.problems import make_problems as make
+    from grpo_replay.sources import TrainingProblems as Form
+else:
+    from grpo_replay.sources import Model as Form
+    from grpo_replay.training.models import copy_pretrained as make
 try:
-    make(TypeAdapter(form).validate_json(settings), output)
+    make(TypeAdapter(Form).validate_json(settings), output)
 except GrpoReplayError as error:
     sys.exit(f"error: {error}")
 """

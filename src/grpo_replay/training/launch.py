@@ -42,10 +42,7 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
             GrpoReplayWarning,
             stacklevel=2,
         )
-    if job["expected_prompts"]:
-        start_model, problems = Path(job["start_model"]), Path(job["problems"])
-        longest = job["settings"]["training"]["max_prompt_tokens"]
-        compare_count(start_model, problems, longest, job["expected_prompts"])
+    _count_prompts(job)
     if job["settings"]["processes"] == 1:
         train_policy(**_arguments(job), watchers=watchers)
         return
@@ -68,6 +65,14 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
         raise TrainingError(
             f"{count} training processes ended with status {process.returncode}: {told[0]}"
         )
+
+
+def _count_prompts(job: dict[str, Any]) -> None:
+    # Here, where a warning reaches the terminal, however many processes train.
+    if job["expected_prompts"]:
+        start_model, problems = Path(job["start_model"]), Path(job["problems"])
+        longest = job["settings"]["training"]["max_prompt_tokens"]
+        compare_count(start_model, problems, longest, job["expected_prompts"])
 
 
 def follow(lines: Iterable[str], watchers: Sequence[Watcher]) -> list[str]:
