@@ -32,7 +32,7 @@ def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
     place = f"{hub.repo}@{hub.revision[:8]}/{hub.file}"
     path = _download(hub, source.file)
     rows = _read_rows(path, place)
-    check_record(record, place, {"SHA-256": file_digest(path), **_shape(rows)}, DataError)
+    check_record(record, place, {"sha256": file_digest(path), **_shape(rows)}, DataError)
     wanted = ("problem", "answer", *([hub.id_column] if hub.id_column else []))
     for number, row in enumerate(rows):
         if missing := [field for field in wanted if field not in row]:

@@ -109,6 +109,14 @@ def test_what_a_cell_does_not_use_does_not_retrain_it() -> None:
     assert {cells[name].method for name in same} == {"base", "grpo"}
 
 
+def test_what_is_only_compared_or_only_says_where_retrains_nothing() -> None:
+    study = load_study(REPOSITORY / "config" / "studies" / "nano.yaml")
+    training = study.training.model_copy(update={"expected_prompts": 9})
+    other = study.model_copy(update={"training": training, "hub_cache": "elsewhere"})
+    for cell in expand(study).values():
+        assert resolve(study, cell) == resolve(other, cell)
+
+
 def test_titles_and_plans_remake_nothing() -> None:
     smollm2 = load_study(REPOSITORY / "config" / "studies" / "smollm2.yaml")
     scale = smollm2.scales["135M"]

@@ -99,12 +99,12 @@ def test_changed_content_under_the_same_commit_stops_the_run(
     assert make("benchmark", settings()).returncode == 0
     shutil.rmtree(tmp_path / "cache")
     put(root, [ROWS[0], {**ROWS[1], "answer": "5"}])
-    recorded = json.loads((tmp_path / "out.source.json").read_text())["SHA-256"]
+    recorded = json.loads((tmp_path / "out.source.json").read_text())["sha256"]
     done = make("benchmark", settings())
     assert done.returncode == 1 and "has changed" in done.stderr
     now = file_digest(root / "datasets" / "org" / "set" / "test.jsonl")
-    assert f"SHA-256: {recorded} in the record, {now} now" in done.stderr
-    assert json.loads((tmp_path / "out.source.json").read_text())["SHA-256"] == recorded
+    assert f"sha256: {recorded} in the record, {now} now" in done.stderr
+    assert json.loads((tmp_path / "out.source.json").read_text())["sha256"] == recorded
 
 
 def test_another_commit_of_a_study_is_a_first_time(make: Make, root: Path, tmp_path: Path) -> None:
