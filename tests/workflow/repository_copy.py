@@ -51,7 +51,7 @@ class Workflow:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=3600,  # minutes where the machine is free
         )
 
     def jobs(self, *arguments: str, **variables: str) -> dict[str, int]:

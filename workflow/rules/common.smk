@@ -33,14 +33,16 @@ try:
     TRACKING_URI = tracking_uri(config)
     CELLS = grid.expand(STUDY)
     POSITIONS = {name: f"{n}/{len(CELLS)}" for n, name in enumerate(CELLS, start=1)}
-    CHOSEN = grid.select(CELLS, str(config["only"]) or None)
+    RESULTS = f"{config['results']}/{STUDY.study}"
+    CHOSEN = plan.choose(STUDY, CELLS, str(config["only"]), Path(RESULTS))
     check_inputs(STUDY_FILE, STUDY)
 except GrpoReplayError as error:
     raise WorkflowError(str(error)) from None
 
-RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
+if STUDY.hub_cache:
+    os.environ.update(HF_HUB_CACHE=str(Path(STUDY.hub_cache).expanduser().absolute()))
 TABLE_FORMATS = ["csv", "md", "tex", "html"]
 FIGURE_FORMATS = ["png", "svg", "pdf"]
 # Table 7 holds the paper's column itself.
