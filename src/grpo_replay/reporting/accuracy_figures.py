@@ -44,7 +44,7 @@ from grpo_replay.reporting.summaries import (
 )
 
 _METRIC_NAMES = {"avg_at_k": "avg@k", "pass_at_k": "pass@k"}
-# Percentage points from pale to half dark: below that a heat map would show noise as a finding.
+# Points from the palest to the darkest cell, at least: noise must not look like a finding.
 _LEAST_RANGE = 5.0
 _CHANCE_LINE = {"color": "#444444", "linestyle": (0, (2, 3)), "linewidth": 1.2}
 
@@ -222,4 +222,5 @@ def _heat_map(
 def _clear_limits(values: np.ndarray) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
-    return low, low + 2.0 * max(high - low, _LEAST_RANGE)
+    span = max(high - low, _LEAST_RANGE)
+    return low - 0.5 * span, low + 2.0 * span  # the lowest is not white: that is an absent cell
