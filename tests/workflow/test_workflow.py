@@ -155,7 +155,7 @@ def test_a_changed_sampler_samples_again_and_trains_nothing(
     shutil.copytree(finished.folder, workflow.folder)
     raise_version(workflow, "SAMPLER_VERSION")
     jobs = workflow.jobs()
-    made_again = {"sample_answers", "grade_answers", "write_cell", "score_cell"}
+    made_again = {"sample_answers", "grade_answers", "score_cell"}
     assert {rule: jobs[rule] for rule in made_again} == dict.fromkeys(made_again, len(CELLS))
     assert not jobs.keys() & {"train_policy", "make_base_model", "make_problems", "make_benchmark"}
 
