@@ -16,7 +16,7 @@ from grpo_replay.grid import (
     resolve,
     select,
 )
-from grpo_replay.plan import memory_mb, minutes_allowed
+from grpo_replay.plan import memory_mb, minutes_allowed, process_memory_mb
 from grpo_replay.settings import check_settings, find_study, tracking_uri
 from grpo_replay.sources import Benchmark, ClockBenchmark, Model
 from grpo_replay.study_file import load_study
@@ -54,6 +54,9 @@ def test_a_cluster_is_asked_for_more_with_every_attempt() -> None:
     scale = load_study(REPOSITORY / "config" / "studies" / "nano.yaml").scales["s"]
     assert [minutes_allowed(1.5, attempt) for attempt in (1, 2)] == [190, 380]
     assert [memory_mb(scale, attempt) for attempt in (1, 3)] == [4000, 12000]
+    assert [process_memory_mb(scale, attempt) for attempt in (1, 3)] == [4000, 12000]
+    on_gpus = scale.model_copy(update={"gpus": 8, "memory_gb": 256.0})
+    assert (memory_mb(on_gpus, 1), process_memory_mb(on_gpus, 1)) == (256000, 32000)
 
 
 def test_a_number_has_one_text() -> None:
@@ -104,6 +107,14 @@ def test_what_a_cell_does_not_use_does_not_retrain_it() -> None:
     other = study.model_copy(update={"training": training, "checkpoints": saving})
     same = [n for n in cells if resolve(study, cells[n]) == resolve(other, cells[n])]
     assert {cells[name].method for name in same} == {"base", "grpo"}
+
+
+def test_what_is_only_compared_or_only_says_where_retrains_nothing() -> None:
+    study = load_study(REPOSITORY / "config" / "studies" / "nano.yaml")
+    training = study.training.model_copy(update={"expected_prompts": 9})
+    other = study.model_copy(update={"training": training, "hub_cache": "elsewhere"})
+    for cell in expand(study).values():
+        assert resolve(study, cell) == resolve(other, cell)
 
 
 def test_titles_and_plans_remake_nothing() -> None:

@@ -100,6 +100,19 @@ def test_only_narrows_what_is_made(edited: Workflow) -> None:
     assert edited.jobs("only=s/ours-tau1-*")["train_policy"] == 1
 
 
+def test_only_finished_makes_tables_and_no_cell(edited: Workflow) -> None:
+    """What a run with a failed cell leaves can be tabulated."""
+    text = edited.study.read_text()
+    edited.study.write_text(text.replace("tau_max: [1, 10]", "tau_max: [2, 10]"))
+    jobs = edited.jobs("only=finished")
+    assert jobs["collect_scores"] == jobs["main_table"] == 1
+    assert not jobs.keys() & {"train_policy", "sample_answers", "score_cell", "write_cell"}
+    edited.study.write_text(text.replace("temperature: 0.6", "temperature: 0.7"))
+    done = edited.run("-n", "only=finished")
+    assert done.returncode != 0
+    assert "only=finished: no cell of study tiny is finished yet" in done.stdout
+
+
 def test_only_keeps_every_finished_cell_in_the_scores(finished: Workflow) -> None:
     done = finished.run("only=s/grpo-*")
     assert done.returncode == 0, done.stderr
@@ -126,15 +139,32 @@ def test_an_edited_decoding_trains_nothing(edited: Workflow) -> None:
     assert "train_policy" not in jobs
 
 
+def raise_version(workflow: Workflow, name: str) -> None:
+    """Raise a version of grid.py, as one does who has edited what it stands for."""
+    versions = workflow.folder / "src" / "grpo_replay" / "grid.py"
+    code = versions.read_text()
+    edited = re.sub(rf"^{name} = \d+$", f"{name} = 999", code, flags=re.MULTILINE)
+    assert edited != code
+    versions.write_text(edited)
+
+
+def test_a_changed_sampler_samples_again_and_trains_nothing(
+    finished: Workflow, tmp_path: Path
+) -> None:
+    workflow = Workflow(tmp_path / "resampled")
+    shutil.copytree(finished.folder, workflow.folder)
+    raise_version(workflow, "SAMPLER_VERSION")
+    jobs = workflow.jobs()
+    made_again = {"sample_answers", "grade_answers", "write_cell", "score_cell"}
+    assert {rule: jobs[rule] for rule in made_again} == dict.fromkeys(made_again, len(CELLS))
+    assert not jobs.keys() & {"train_policy", "make_base_model", "make_problems", "make_benchmark"}
+
+
 def test_a_changed_grader_grades_stored_answers_again(finished: Workflow, tmp_path: Path) -> None:
     """No training, no sampling, and not one model: the stored answers are enough."""
     workflow = Workflow(tmp_path / "regraded")
     shutil.copytree(finished.folder, workflow.folder)
-    versions = workflow.folder / "src" / "grpo_replay" / "grid.py"
-    code = versions.read_text()
-    edited = re.sub(r"^GRADER_VERSION = \d+$", "GRADER_VERSION = 999", code, flags=re.MULTILINE)
-    assert edited != code
-    versions.write_text(edited)
+    raise_version(workflow, "GRADER_VERSION")
     assert workflow.jobs("grades") == {"grade_answers": len(CELLS), "grades": 1}
     made_again = {"grade_answers", "write_cell", "score_cell"}
     jobs = workflow.jobs("all")

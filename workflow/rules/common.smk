@@ -27,14 +27,16 @@ try:
     STUDY = load_study(STUDY_FILE)
     TRACKING_URI = tracking_uri(config)
     CELLS = grid.expand(STUDY)
-    CHOSEN = grid.select(CELLS, str(config["only"]) or None)
+    RESULTS = f"{config['results']}/{STUDY.study}"
+    CHOSEN = plan.choose(STUDY, CELLS, str(config["only"]), Path(RESULTS))
     check_inputs(STUDY_FILE, STUDY)
 except GrpoReplayError as error:
     raise WorkflowError(str(error)) from None
 
-RESULTS = f"{config['results']}/{STUDY.study}"
 LOGS = f"{RESULTS}/logs"
 os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
+if STUDY.hub_cache:
+    os.environ.update(HF_HUB_CACHE=str(Path(STUDY.hub_cache).expanduser().absolute()))
 TABLE_FORMATS = ["csv", "md", "tex", "html"]
 FIGURE_FORMATS = ["png", "svg", "pdf"]
 # Table 7 holds the paper's column itself.

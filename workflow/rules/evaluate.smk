@@ -12,7 +12,7 @@ rule sample_answers:
         "../../envs/evaluate.yaml"
     resources:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
-        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
+        mem_mb=lambda wildcards, attempt: plan.process_memory_mb(scale_of(wildcards), attempt),
         runtime=lambda wildcards, attempt: plan.minutes_allowed(
             scale_of(wildcards).hours_evaluate, attempt
         ),

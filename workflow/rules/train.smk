@@ -35,7 +35,7 @@ rule write_cell:
 
 # The settings come as params: only a change of what a cell learns from retrains it. No input may be
 # `ancient`: Snakemake does not look at the params of a job behind an ancient input that is made anew.
-# What changes no result (place in the grid, checkpoints) comes as resources, which trigger nothing.
+# What changes no result (place in the grid, checkpoints, what is only compared) comes as resources, which trigger nothing.
 rule train_policy:
     input:
         model=start_model,
@@ -59,6 +59,7 @@ rule train_policy:
         position=position,
         checkpoint_every=STUDY.checkpoints.every,
         keep_checkpoints=int(STUDY.checkpoints.keep),
+        expected_prompts=STUDY.training.expected_prompts or 0,
     params:
         settings=lambda wildcards: grid.training_settings(STUDY, cell_of(wildcards)),
         checkpoints=f"{RESULTS}/checkpoints/training/{{cell}}",
