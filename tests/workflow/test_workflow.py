@@ -275,31 +275,49 @@ def test_a_stale_cell_is_left_out_and_named(edited: Workflow) -> None:
 
 def test_a_killed_training_is_continued(finished: Workflow, tmp_path: Path) -> None:
     """SIGKILL in the middle: no half result, and the next run continues from the checkpoint."""
-    workflow = copy_repository(tmp_path / "killed")
+    workflow, process = start_training(finished, tmp_path / "killed")
+    kill_all(process.pid)
+    process.communicate()
+    assert not (workflow.folder / TRAINED).parent.with_name("model").exists()
+    workflow.run("--unlock")
+    done = workflow.run(TRAINED)
+    assert done.returncode == 0, done.stdout + done.stderr
+    metrics = pd.read_json(workflow.folder / TRAINED, lines=True)
+    assert list(metrics.step) == list(range(1, 31))
+    assert re.search(r"continues after step \d+/30, from its checkpoint", done.stderr)
+
+
+def test_a_job_that_is_killed_is_named(finished: Workflow, tmp_path: Path) -> None:
+    """As the kernel does where memory runs out: the job itself says nothing."""
+    _, process = start_training(finished, tmp_path / "killed")
+    jobs = psutil.Process(process.pid).children(recursive=True)
+    next(job for job in jobs if job.cmdline()[-1].endswith("train_policy.py")).kill()
+    printed, _ = process.communicate()
+    assert process.returncode == 1, printed
+    log = "results/tiny/logs/train_policy/s/ours-tau10-r0.5-a0.5-seed42.log"
+    assert f"[train_policy] failed (log: {log})" in printed
+
+
+TRAINED = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42/train/metrics.jsonl"
+
+
+def start_training(finished: Workflow, folder: Path) -> tuple[Workflow, subprocess.Popen]:
+    """A run of 30 steps in a workflow of its own, once it has a checkpoint."""
+    workflow = copy_repository(folder)
     for part in ("base_models", "data"):
         copy_results(finished, workflow, part)
-    study = workflow.study.read_text().replace("steps: 4\n", "steps: 30\n")
-    workflow.study.write_text(study)
-    target = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42/train/metrics.jsonl"
-    cell = workflow.folder / Path(target).parents[1]
+    workflow.study.write_text(workflow.study.read_text().replace("steps: 4\n", "steps: 30\n"))
     process = subprocess.Popen(
-        workflow.command(target),
+        workflow.command(TRAINED),
         cwd=workflow.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        text=True,
     )
     checkpoints = workflow.results / "checkpoints" / "training" / "s"
     wait_for(lambda: list(checkpoints.glob("*/*/checkpoint-*/whole.json")))
-    kill_all(process.pid)
-    process.wait()
-    assert not (cell / "model").exists()
-    workflow.run("--unlock")
-    done = workflow.run(target)
-    assert done.returncode == 0, done.stdout + done.stderr
-    metrics = pd.read_json(cell / "train" / "metrics.jsonl", lines=True)
-    assert list(metrics.step) == list(range(1, 31))
-    assert re.search(r"continues after step \d+/30, from its checkpoint", done.stderr)
+    return workflow, process
 
 
 def kill_all(pid: int) -> None:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 
 # Jobs, also those in conda environments, import the package from here.
@@ -23,7 +24,10 @@ from grpo_replay import devices, grid, plan
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
+from grpo_replay.failed_jobs import FailedJobs
 from grpo_replay.preflight import check_conda, check_inputs, source_files
+
+logger.addHandler(FailedJobs())
 
 try:
     check_settings(config)
