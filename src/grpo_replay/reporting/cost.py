@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from grpo_replay.config import Scale, Study
+from grpo_replay.config import Study
 from grpo_replay.grid import Cell, expand
 from grpo_replay.plan import duration, is_finished
+from grpo_replay.reporting.memory import gigabytes, memory_note, memory_row, parameter_count
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.reporting.training_metrics import read_records
-from grpo_replay.sources import PretrainedModel
 
-# Mixed precision keeps float32 weights, gradients and two AdamW moments.
-BYTES_TRAINING = 16
 # A checkpoint holds weights and moments; two are kept, since the newest may be torn.
 BYTES_CHECKPOINT = 2 * 12
 BYTES_MODEL = 4
@@ -72,7 +70,7 @@ def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) ->
         f"{head}, {sum(c.finished for c in costs)} finished.",
         _table(_scale_rows(study, costs, measured, gpus)),
         _table(_table_rows(costs)),
-        _table(_disk_and_memory(study, costs)),
+        _table(_disk_and_memory(study, costs)) + memory_note(study),
         "Hours without a mark come from the study file, * from cells of the scale that have run.\n"
         "Narrow with --config only='<glob>'; `--until train_policy` costs the training alone.",
     ]
@@ -121,7 +119,8 @@ def _table_rows(costs: list[CellCost]) -> list[list[str]]:
 
 
 def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
-    rows = [["scale", "models", "checkpoints of one run", "training state on each GPU"]]
+    head = ["scale", "models", "checkpoints of one run"]
+    rows = [[*head, "training state on each GPU", "vLLM's weights there", "left of 80 GB"]]
     for name, scale in study.scales.items():
         parameters = parameter_count(scale)
         cells = sum(c.cell.scale == name for c in costs)
@@ -129,21 +128,12 @@ def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
             rows.append(
                 [
                     name,
-                    _gigabytes(cells * parameters * BYTES_MODEL),
-                    _gigabytes(parameters * BYTES_CHECKPOINT),
-                    _gigabytes(parameters * BYTES_TRAINING),
+                    gigabytes(cells * parameters * BYTES_MODEL),
+                    gigabytes(parameters * BYTES_CHECKPOINT),
+                    *memory_row(study, scale, parameters),
                 ]
             )
     return rows
-
-
-def parameter_count(scale: Scale) -> int | None:
-    """Parameters of a pretrained model; None for the tiny ones, which need no planning."""
-    return scale.model.parameters if isinstance(scale.model, PretrainedModel) else None
-
-
-def _gigabytes(count: float) -> str:
-    return f"{count / 1e9:,.3g} GB"
 
 
 def _table(rows: list[list[str]]) -> str:
