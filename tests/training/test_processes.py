@@ -6,10 +6,12 @@ many it is asked for.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -19,12 +21,12 @@ from grpo_replay.weights import load_model
 SCRIPT = Path(__file__).with_name("two_processes.py")
 
 
-def launch(model: Path, run: Path, processes: int, *sharded: str) -> Path:
+def launch(model: Path, run: Path, processes: int, *sharded: str, script: Path = SCRIPT) -> Path:
     run.mkdir()
     command = [
         *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
         *("--nproc_per_node", str(processes)),
-        *(str(SCRIPT), str(model), str(run), str(processes), *sharded),
+        *(str(script), str(model), str(run), str(processes), *sharded),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
@@ -99,3 +101,21 @@ def test_what_is_published_and_what_vllm_gets_is_whole(shards: Path) -> None:
     model = load_model(shards / "model")  # refuses a gap
     assert model.config.architectures == ["Qwen3ForCausalLM"]
     assert not list((shards / "model").rglob("*.distcp"))
+
+
+def test_shards_generate_together(tiny_model: Path, tmp_path: Path) -> None:
+    """Where one process ends before the other it must go on gathering, or the other never ends."""
+    model = tmp_path / "model"
+    shutil.copytree(tiny_model, model)
+    settings = json.loads((model / "generation_config.json").read_text())
+    settings["eos_token_id"] = list(range(2, 40))
+    (model / "generation_config.json").write_text(json.dumps(settings))
+    run = launch(
+        model, tmp_path / "run", 2, script=Path(__file__).with_name("generating_shards.py")
+    )
+    rollouts = pd.DataFrame(records(run, "rollouts"))
+    assert len(rollouts) == 2 * 32
+    half = rollouts.index % 32 < 16  # the rows of the first process
+    longest = [rollouts[part].groupby("step").length.max().tolist() for part in (half, ~half)]
+    assert longest[0] != longest[1]
+    assert any(row["survived"] for row in records(run, "rollouts"))

@@ -37,6 +37,7 @@ from grpo_replay.training.checkpoints import latest_whole, other_runs, run_key
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import engine_precision
 from grpo_replay.training.seeds import purpose_seed
+from grpo_replay.training.sharding import prepare_shards
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 from grpo_replay.weights import load_model
 
@@ -137,11 +138,8 @@ def build_trainer(
             records=records,
             **overrides,
         )
-    if settings.get("sharding") == "full" and not trainer.is_fsdp_enabled:
-        raise ConfigError(
-            f"scales.{cell.scale}.sharding: full divides among GPUs, and this torch sees none: run "
-            "where they are, with torch's CUDA build, or set sharding: none"
-        )
+    if settings.get("sharding", "none") != "none":
+        prepare_shards(trainer, cell.scale)
     trainer.remove_callback(PrinterCallback)
     return trainer
 

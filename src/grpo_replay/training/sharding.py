@@ -11,6 +11,8 @@ import torch
 from torch.distributed.fsdp import MixedPrecisionPolicy
 from transformers import Trainer
 
+from grpo_replay.errors import ConfigError
+
 
 def sharding_arguments(sharding: str) -> dict[str, Any]:
     """TRL's arguments for the study's `sharding`."""
@@ -33,6 +35,22 @@ def gathering_precision(precision: str) -> MixedPrecisionPolicy:
     if precision == "float32":
         return MixedPrecisionPolicy()
     return MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+
+
+def prepare_shards(trainer: Trainer, scale: str) -> None:
+    """Make a trainer that is to shard ready for `train()`.
+
+    Raises:
+        ConfigError: where it would not shard, since torch sees no GPU.
+    """
+    if not trainer.is_fsdp_enabled:
+        raise ConfigError(
+            f"scales.{scale}.sharding: full divides among GPUs, and this torch sees none: run "
+            "where they are, with torch's CUDA build, or set sharding: none"
+        )
+    # Each process's `generate` goes on until the last one ends, for every token gathers each layer.
+    # Transformers does so for models that it has sharded itself, and accelerate sharded this one.
+    trainer.model._is_fsdp_managed_module = True
 
 
 def save_whole(trainer: Trainer, folder: str) -> None:
