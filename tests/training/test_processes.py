@@ -104,7 +104,7 @@ def test_what_is_published_and_what_vllm_gets_is_whole(shards: Path) -> None:
 
 
 def test_shards_generate_together(tiny_model: Path, tmp_path: Path) -> None:
-    """Where one process ends before the other it must go on gathering, or the other never ends."""
+    """The process that ends first gathers layers until the other one has ended (transformers)."""
     model = tmp_path / "model"
     shutil.copytree(tiny_model, model)
     settings = json.loads((model / "generation_config.json").read_text())

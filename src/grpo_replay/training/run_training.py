@@ -37,7 +37,7 @@ from grpo_replay.training.checkpoints import latest_whole, other_runs, run_key
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import engine_precision
 from grpo_replay.training.seeds import purpose_seed
-from grpo_replay.training.sharding import prepare_shards
+from grpo_replay.training.sharding import check_sharding
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 from grpo_replay.weights import load_model
 
@@ -139,7 +139,7 @@ def build_trainer(
             **overrides,
         )
     if settings.get("sharding", "none") != "none":
-        prepare_shards(trainer, cell.scale)
+        check_sharding(trainer, cell.scale)
     trainer.remove_callback(PrinterCallback)
     return trainer
 

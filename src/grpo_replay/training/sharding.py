@@ -37,20 +37,17 @@ def gathering_precision(precision: str) -> MixedPrecisionPolicy:
     return MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
 
 
-def prepare_shards(trainer: Trainer, scale: str) -> None:
-    """Make a trainer that is to shard ready for `train()`.
+def check_sharding(trainer: Trainer, scale: str) -> None:
+    """Refuse a trainer that is to shard and would not.
 
     Raises:
-        ConfigError: where it would not shard, since torch sees no GPU.
+        ConfigError: where torch sees no GPU: accelerate then shards nothing, and says nothing.
     """
     if not trainer.is_fsdp_enabled:
         raise ConfigError(
             f"scales.{scale}.sharding: full divides among GPUs, and this torch sees none: run "
             "where they are, with torch's CUDA build, or set sharding: none"
         )
-    # Each process's `generate` goes on until the last one ends, for every token gathers each layer.
-    # Transformers does so for models that it has sharded itself, and accelerate sharded this one.
-    trainer.model._is_fsdp_managed_module = True
 
 
 def save_whole(trainer: Trainer, folder: str) -> None:
