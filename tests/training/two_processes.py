@@ -1,5 +1,5 @@
 """A short run whose rollouts do not depend on the process count; its third step has none to learn
-from. Arguments: model, folder, number of processes, and `sharded`, or nothing.
+from. Arguments: model, folder, number of processes, and for a sharded run its precision.
 """
 
 import json
@@ -33,7 +33,11 @@ def look_at_shards(probe: Probe, run: Path) -> None:
 
 if __name__ == "__main__":
     model, run, processes = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-    study = tiny_study(steps=4, replay_warmup=1)
+    precision = (sys.argv[4:] or ["float32"])[0]
+    checkpointing = precision == "bfloat16"  # as where memory is short
+    study = tiny_study(
+        steps=4, replay_warmup=1, precision=precision, gradient_checkpointing=checkpointing
+    )
     settings = cell_settings(study, "ours")
     settings["micro_batch"] = 8 // processes  # two micro-batches an update
     settings["processes"] = processes
