@@ -46,8 +46,9 @@ def engine_precision(training: Training) -> Iterator[None]:
 def seed_rollouts(seed: int, step: int, process: int) -> None:
     """Begin the random numbers of one step's rollouts in this process.
 
-    An engine in the training process draws from the process's own generators, one number after the
-    other, whatever the prompt: rows of a group differ, and so do steps, processes and cells' seeds.
-    A seed in each request would slow every token, and give equal rows to equal prompts.
+    An engine in the training process draws from the process's default generators (torch's or
+    numpy's, vLLM 0.31), one number after the other whatever the prompt: rows of a group differ, and
+    so do steps, processes and cells' seeds. A seed in each request would slow every token, and give
+    equal rows to equal prompts.
     """
     set_seed(purpose_seed(seed, "rollouts", step, process))
