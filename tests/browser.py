@@ -45,7 +45,7 @@ class Browser:
         """What a script returns."""
         return self._post("/execute/sync", {"script": script, "args": []})
 
-    def wait(self, script: str, seconds: float = 180) -> Any:
+    def wait(self, script: str, seconds: float = 600) -> Any:
         """What a script returns once that is something."""
         end = time.monotonic() + seconds
         while not (value := self.run(script)):

@@ -35,7 +35,7 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )
-        end = time.monotonic() + 180
+        end = time.monotonic() + 600
         while True:
             try:
                 return socket.create_connection(("127.0.0.1", self.port), timeout=1).close()

@@ -101,6 +101,7 @@ class Training(Strict):
     group_size: Annotated[int, Field(ge=2)]
     mini_batch: PositiveInt
     max_prompt_tokens: PositiveInt
+    expected_prompts: PositiveInt | None = None
     max_completion_tokens: PositiveInt
     learning_rate: PositiveFloat
     weight_decay: Annotated[float, Field(ge=0)]
@@ -156,6 +157,7 @@ class Study(Strict):
 
     study: Name
     title: str
+    hub_cache: str | None = None
     scales: dict[Name, Scale] = Field(min_length=1)
     methods: dict[Name, Method] = Field(min_length=1)
     grid: list[GridBlock] = Field(min_length=1)

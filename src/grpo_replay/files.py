@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from grpo_replay.errors import DataError
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -50,6 +52,26 @@ def write_json(path: Path, value: object) -> None:
     """Write a JSON-like value for people and programs, keys sorted; nan is refused."""
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
+
+
+def read_appended(path: Path) -> list[dict]:
+    """The objects of a JSON Lines file to which a job appends, none where it is not there yet.
+
+    A last line that a crash or a look at the wrong moment has torn is left out.
+
+    Raises:
+        DataError: another line is not JSON, naming file and line.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError as error:
+            if number < len(lines):
+                message = f"{path}: line {number} is not JSON; make the cell again"
+                raise DataError(message) from error
+    return rows
 
 
 def digest(value: object) -> str:

@@ -2,8 +2,6 @@
 after, never parsed.
 """
 
-import hashlib
-import json
 from fnmatch import fnmatchcase
 from itertools import product
 
@@ -11,11 +9,15 @@ from pydantic import BaseModel, ConfigDict
 
 from grpo_replay.config import NoReplay, Scale, Study
 from grpo_replay.errors import ConfigError
+from grpo_replay.files import digest
 from grpo_replay.sources import Benchmark
 
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
 # of a package.
 ALGORITHM_VERSION = 1
+# Raise when a change of the sampling code changes which answers are drawn: all cells are then
+# sampled again, and none is trained.
+SAMPLER_VERSION = 1
 # Raise with every change of a verdict: all stored samples are then graded again.
 GRADER_VERSION = 2
 # Fixed for plain GRPO, so that editing what it does not use retrains none of its cells.
@@ -170,15 +172,14 @@ def resolve(study: Study, cell: Cell) -> dict:
 
 
 def config_hash(resolved: dict) -> str:
-    """The SHA-256 of a resolved cell, whatever the order of keys and white space in its file."""
-    text = json.dumps(resolved, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """What tells a resolved cell from another, whatever the order of keys in its file."""
+    return digest(resolved)
 
 
 def training_settings(study: Study, cell: Cell) -> dict:
     """What `train_policy` gets as params: a change of any value retrains the cell, of no other."""
     scale = study.scales[cell.scale]
-    training = study.training.model_dump(mode="json")
+    training = study.training.model_dump(mode="json", exclude={"expected_prompts"})
     if cell.composition == "none":
         training |= UNUSED_WITHOUT_REPLAY
     return {
@@ -197,6 +198,7 @@ def evaluation_settings(study: Study, cell: Cell) -> dict:
     """What `sample_answers` gets as params."""
     scale = study.scales[cell.scale]
     return {
+        "sampler_version": SAMPLER_VERSION,
         "batch": scale.evaluation_batch,
         "k": {name: benchmark.k for name, benchmark in study.benchmarks.items()},
         "max_tokens": scale.evaluation_max_tokens,

@@ -1,14 +1,21 @@
-"""Problem sets from the Hub: one file at a pinned commit, its content compared ever after."""
+"""Problem sets and models from the Hub, at pinned commits: the only import of its client.
+
+They go into the client's cache (`HF_HUB_CACHE`, which the study's `hub_cache` sets).
+"""
 
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grpo_replay.errors import DataError
-from grpo_replay.files import file_digest, write_json
+from grpo_replay.errors import DataError, ModelError
+from grpo_replay.files import file_digest
+from grpo_replay.source_record import check_record
 
 if TYPE_CHECKING:
-    from grpo_replay.sources import DataFile, HubFile
+    from grpo_replay.sources import DataFile, HubFile, PretrainedModel
+
+# Weights as safetensors only, and no code of the model's own.
+MODEL_FILES = ["*.json", "*.jinja", "*.safetensors", "*.model", "*.txt"]
 
 
 def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
@@ -25,7 +32,7 @@ def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
     place = f"{hub.repo}@{hub.revision[:8]}/{hub.file}"
     path = _download(hub, source.file)
     rows = _read_rows(path, place)
-    _compare(record, place, {"sha256": file_digest(path), **_shape(rows)})
+    check_record(record, place, {"sha256": file_digest(path), **_shape(rows)}, DataError)
     wanted = ("problem", "answer", *([hub.id_column] if hub.id_column else []))
     for number, row in enumerate(rows):
         if missing := [field for field in wanted if field not in row]:
@@ -43,20 +50,50 @@ def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
     ]
 
 
+def download_model(model: "PretrainedModel", variable: str) -> Path:
+    """The folder of the client's cache that holds a model's files.
+
+    Args:
+        model: what to fetch.
+        variable: the one that names a folder of local models, for the message.
+
+    Raises:
+        ModelError: where it cannot be had, with the files to put where.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        found = snapshot_download(model.name, revision=model.revision, allow_patterns=MODEL_FILES)
+    except _failures() as error:
+        folder = model.name.rsplit("/", 1)[-1]
+        raise ModelError(
+            f"{model.name} at {model.revision} cannot be had from the Hub "
+            f"({type(error).__name__}): put its config.json, generation_config.json, tokenizer "
+            f"files and *.safetensors into a folder {folder}, and name the folder around that in "
+            f"{variable}"
+        ) from error
+    return Path(found)
+
+
 def _download(hub: "HubFile", name: str) -> Path:
-    # Imported here: a study of local files, and the check before every run, do without.
-    from httpx import HTTPError
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         return Path(hf_hub_download(hub.repo, hub.file, repo_type="dataset", revision=hub.revision))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, HTTPError) as error:
+    except _failures() as error:
         raise DataError(
             f"{hub.repo}/{hub.file} at {hub.revision} cannot be had from the Hub "
             f"({type(error).__name__}): put its problems as {name} (JSON Lines: id, problem, "
             "answer) into a folder and name that in GRPO_REPLAY_DATA"
         ) from error
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    # Imported here: a study of local files, and the check before every run, do without.
+    from httpx import HTTPError
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    return (HfHubHTTPError, LocalEntryNotFoundError, OSError, HTTPError)
 
 
 def _read_rows(path: Path, place: str) -> list[dict[str, Any]]:
@@ -83,17 +120,6 @@ def _shape(rows: list[dict[str, Any]]) -> dict[str, Any]:
         for column, value in row.items():
             kinds.setdefault(column, set()).add(type(value).__name__)
     return {"rows": len(rows), "columns": {c: sorted(k) for c, k in sorted(kinds.items())}}
-
-
-def _compare(record: Path, place: str, found: dict[str, Any]) -> None:
-    known = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
-    if known.get("source") == place and known != {"source": place, **found}:
-        raise DataError(
-            f"{place} has changed: {record} says {known['rows']} rows, SHA-256 {known['sha256']}; "
-            f"found {found['rows']} rows, SHA-256 {found['sha256']}. Remove that record if the new "
-            "content is meant"
-        )
-    write_json(record, {"source": place, **found})
 
 
 def _text(value: object) -> str:

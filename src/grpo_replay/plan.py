@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grpo_replay.config import Scale, Study
 from grpo_replay.errors import ConfigError
-from grpo_replay.grid import Cell, config_hash, resolve
+from grpo_replay.grid import Cell, config_hash, resolve, select
 
 
 def current_scores(study: Study, cell: Cell, results: Path) -> dict | None:
@@ -27,6 +27,20 @@ def scores_file(cell: Cell, results: Path) -> Path:
 def is_finished(study: Study, cell: Cell, results: Path) -> bool:
     """Whether a cell has scores that belong to its present configuration."""
     return current_scores(study, cell, results) is not None
+
+
+def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> dict[str, Cell]:
+    """The cells that `only` names: a glob over ids, `finished`, or all of them where it is empty.
+
+    Raises:
+        ConfigError: where there is no such cell.
+    """
+    if only != "finished":
+        return select(cells, only or None)
+    finished = {name: cell for name, cell in cells.items() if is_finished(study, cell, results)}
+    if not finished:
+        raise ConfigError(f"--config only=finished: no cell of study {study.study} is finished yet")
+    return finished
 
 
 def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
@@ -49,12 +63,19 @@ def minutes_allowed(hours: float, attempt: int) -> int:
 
 
 def memory_mb(scale: Scale, attempt: int) -> int:
-    """The main memory that a cluster gets for a job, as much again with every attempt."""
+    """The main memory that a cluster gets for a training, as much again with every attempt."""
     return math.ceil(1000 * scale.memory_gb) * attempt
 
 
-def check_gpus(study: Study, wanted: int, declared: int) -> None:
-    """Refuse a run one of whose jobs needs more GPUs than are declared.
+def process_memory_mb(scale: Scale, attempt: int) -> int:
+    """The share of that which a job of one process gets: it holds one copy of the model."""
+    return math.ceil(memory_mb(scale, attempt) / max(scale.gpus, 1))
+
+
+def check_gpus(study: Study, wanted: int, declared: int, there: int, config: str) -> None:
+    """Refuse a run one of whose jobs needs more GPUs than are declared, or than this machine has.
+
+    `config` is what follows `--config` (`settings.config_text`).
 
     Raises:
         ConfigError: with both numbers and the repair.
@@ -62,8 +83,14 @@ def check_gpus(study: Study, wanted: int, declared: int) -> None:
     if wanted > declared:
         raise ConfigError(
             f"study {study.study}: a job needs {wanted} GPUs and {declared} are declared: look at "
-            f"`snakemake plan --cores 1 --config study={study.study}`, then say --resources "
-            f"gpu={wanted} (or more) where they are"
+            f"`snakemake plan --cores 1 --config {config}`, then say --resources gpu={wanted} (or "
+            "more) where they are"
+        )
+    if wanted > there:
+        raise ConfigError(
+            f"study {study.study}: a job needs {wanted} GPUs and this machine offers {there}: run "
+            "it where they are (profiles/slurm, profiles/kubernetes), or narrow it with "
+            "--config only='<glob>'"
         )
 
 
@@ -106,7 +133,8 @@ def stopped(results: Path) -> str:
     """What to do after a run in which a job failed."""
     return (
         f"\nNot everything is done: look above, and in {results}/logs. What is finished stays; a "
-        "second run makes the rest.\nTables of some cells alone: --config only='<glob over ids>'\n"
+        "second run makes the rest.\nTables of what is finished: the same command with "
+        "only=finished in its --config\n"
     )
 
 

@@ -1,5 +1,7 @@
 """What can be known to be missing or wrong before the first job starts."""
 
+import json
+import math
 import os
 import shutil
 from pathlib import Path
@@ -55,7 +57,7 @@ def check_inputs(study_file: Path, study: Study) -> None:
     sources |= {f"benchmarks.{name}": benchmark for name, benchmark in study.benchmarks.items()}
     complaints = [_complaint(_check_source, key, source) for key, source in sources.items()]
     complaints += [
-        _complaint(local_model, f"scales.{name}.model.name", scale.model)
+        _complaint(check_local_model, f"scales.{name}.model", scale.model)
         for name, scale in study.scales.items()
         if isinstance(scale.model, PretrainedModel)
     ]
@@ -81,6 +83,43 @@ def local_model(model: PretrainedModel) -> Path | None:
             f"{MODELS_VARIABLE} to take it from the Hub"
         )
     return path
+
+
+def check_local_model(model: PretrainedModel) -> None:
+    """Refuse a local folder that holds another model than the study names.
+
+    Raises:
+        ConfigError: where there is no folder, or its weights are of another size.
+    """
+    folder = local_model(model)
+    if folder and (found := count_parameters(folder)) != model.parameters:
+        raise ConfigError(
+            f"{folder}: its *.safetensors hold {found} parameters, `parameters` says "
+            f"{model.parameters}: put {model.name} there, or correct `parameters`"
+        )
+
+
+def count_parameters(folder: Path) -> int:
+    """How many parameters the weights of a model folder hold, by their headers alone; an output
+    layer that is the input's transposed counts once.
+
+    Raises:
+        ConfigError: where a file cannot be read.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    shapes: dict[str, list[int]] = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(file, framework="np") as weights:
+                names = weights.offset_keys()
+                shapes |= {name: weights.get_slice(name).get_shape() for name in names}
+        except (SafetensorError, OSError) as error:
+            raise ConfigError(f"{file}: cannot be read ({error}); fetch it again") from error
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    if config.get("tie_word_embeddings"):
+        shapes.pop("lm_head.weight", None)
+    return sum(math.prod(shape) for shape in shapes.values())
 
 
 def _complaint(check, key: str, argument) -> str | None:

@@ -31,6 +31,7 @@ from grpo_replay.problems import read_problems
 from grpo_replay.prompts import chat_messages
 
 SETTINGS = SamplingSettings(
+    sampler_version=1,
     engine="transformers",
     temperature=0.6,
     top_p=0.8,
@@ -207,6 +208,18 @@ def test_another_model_takes_nothing_over(
         sample_answers(other_model, benchmarks, SETTINGS, tmp_path / "samples", work)
     sample_answers(other_model, benchmarks, SETTINGS, tmp_path / "fresh", tmp_path / "work2")
     assert_same_folder(tmp_path / "fresh", tmp_path / "samples")
+
+
+def test_another_samplers_chunks_are_not_taken_over(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    tmp_path: Path,
+    interrupted: Callable[[int], Path],
+) -> None:
+    work = interrupted(3)
+    newer = dataclasses.replace(SETTINGS, sampler_version=2)
+    with pytest.warns(UserWarning, match="made with another model, prompt or setting"):
+        sample_answers(tiny_model, benchmarks, newer, tmp_path / "samples", work)
 
 
 def test_a_damaged_line_is_an_error(

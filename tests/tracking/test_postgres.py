@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,21 @@ from tracked_cells import CELLS, STUDY, make_records, runs_of, steps_of, write_r
 from grpo_replay.tracking.sync import sync_study
 
 pytestmark = pytest.mark.ui
+DEBIAN = Path("/usr/lib/python3/dist-packages/psycopg2")
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> dict[str, str]:
+    """Variables with which a server finds psycopg2: Debian's own where the environment has none."""
+    if importlib.util.find_spec("psycopg2"):
+        return {}
+    library = f"_psycopg{sysconfig.get_config_var('EXT_SUFFIX')}"
+    if not (DEBIAN / library).is_file():
+        pytest.skip("no psycopg2 for this Python (Debian: python3-psycopg2; or psycopg2-binary)")
+    (tmp_path / "driver").mkdir()
+    (tmp_path / "driver" / "psycopg2").symlink_to(DEBIAN)  # alone, without its neighbours
+    return {"PYTHONPATH": str(tmp_path / "driver")}
 
 
 @pytest.fixture
@@ -27,8 +42,6 @@ def database(tmp_path_factory: pytest.TempPathFactory):
     """The URI of a new PostgreSQL on 127.0.0.1, run by the user postgres where we are root."""
     if not PROGRAMS:
         pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
-    if not importlib.util.find_spec("psycopg2"):
-        pytest.skip("psycopg2 cannot be imported (Debian: python3-psycopg2)")
     user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
     folder = Path(subprocess.check_output([*user, "mktemp", "-d"], text=True, cwd="/").strip())
     port, programs = free_port(), PROGRAMS[-1]
@@ -46,10 +59,10 @@ def database(tmp_path_factory: pytest.TempPathFactory):
 
 
 def test_eight_trainings_on_a_server_lose_nothing(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, driver: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = MlflowServer(free_port(), tmp_path / "server.log")
-    server.serve(database, tmp_path / "artifacts")
+    server.serve(database, tmp_path / "artifacts", **driver)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.uri)
     try:
         folders = (tmp_path / STUDY.study, tmp_path / "another" / STUDY.study)

@@ -1,7 +1,7 @@
 """Cells that log to MLflow without a model: records of steps, in the form of the real ones.
 
-As a program it trains such a cell in a process of its own, which its parent may kill: results,
-cell, number of steps, seconds a step.
+As a program it trains such a cell in a process of its own, which never ends by itself: its parent
+kills it. Arguments: the folder of results, the cell.
 """
 
 import json
@@ -14,11 +14,14 @@ from mlflow.entities import Run
 
 from grpo_replay import grid
 from grpo_replay.study_file import load_study
+from grpo_replay.tracking import live
 from grpo_replay.tracking.live import training_run
 from grpo_replay.tracking.store import Store
 
 STUDY = load_study(Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml")
 CELLS = grid.expand(STUDY)
+PATIENCE = 600.0  # seconds until a wait is given up: no machine, however busy, should need them
+STEPS = 20  # of the program's training
 GRPO, OURS = "s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42"
 
 
@@ -75,11 +78,12 @@ def steps_of(results: Path, run: Run, metric: str = "reward/mean") -> list[int]:
 
 
 if __name__ == "__main__":
-    folder, name, count, seconds = sys.argv[1:5]
-    rows = make_records(int(count))
-    write_records(Path(folder), name, rows)
-    with training_run(settings_of(name), Path(folder)) as live_run:
+    folder, name = Path(sys.argv[1]), sys.argv[2]
+    live.DRAIN_SECONDS = PATIENCE
+    rows = make_records(STEPS)
+    write_records(folder, name, rows)
+    with training_run(settings_of(name), folder) as live_run:
         for row in rows:
             live_run.step(row)
-            print("step", row["step"], flush=True)
-            time.sleep(float(seconds))
+        while True:
+            time.sleep(1)

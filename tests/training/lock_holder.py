@@ -1,5 +1,10 @@
-"""Holds a cell's lock, says so, and lets it go when its input ends. Arguments: folder, lease."""
+"""Holds a cell's lock, says so, and lets it go when its input ends. Arguments: folder, lease.
 
+With END_IN_ORDER it unwinds when it is told to end, as a training with a run in MLflow does.
+"""
+
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -7,6 +12,8 @@ from grpo_replay.errors import LockedError
 from grpo_replay.training.cell_lock import cell_lock
 
 if __name__ == "__main__":
+    if "END_IN_ORDER" in os.environ:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with cell_lock(Path(sys.argv[1]), float(sys.argv[2])):
             print("held", flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.training.cell_lock import HOLDER_FILE, LOCK_FILE, cell_lock
+from grpo_replay.training.cell_lock import HOLDER_FILE, LOCK_FILE
 
 SCRIPT = Path(__file__).with_name("lock_holder.py")
 LEASE = 1.5
@@ -91,7 +91,15 @@ def test_another_hosts_lock_is_respected_while_it_is_renewed(start, tmp_path: Pa
     assert second.poll() is None
 
 
-def test_only_the_first_of_several_processes_holds_it(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("RANK", "1")
-    with cell_lock(tmp_path):
-        assert list(tmp_path.iterdir()) == []
+def test_a_holder_that_lost_its_lock_leaves_the_new_holders_name(start, tmp_path: Path) -> None:
+    first, _ = start(END_IN_ORDER="1")
+    move_to_another_host(tmp_path)
+    os.kill(first.pid, signal.SIGSTOP)
+    second, said = start()
+    assert said == "held\n"
+    os.kill(first.pid, signal.SIGCONT)
+    assert first.wait(timeout=20) == 1  # it has unwound
+    assert json.loads((tmp_path / HOLDER_FILE).read_text())["pid"] == second.pid
+    assert str(second.pid) in (tmp_path / LOCK_FILE).read_text()
+    second.communicate()
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """A cell in two processes (gloo), as the rule starts it: records come back, failures are told."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ def job(tiny_model: Path, tmp_path: Path) -> dict:
     return {
         "settings": {**settings, "processes": 2, "micro_batch": settings["micro_batch"] // 2},
         "gpus": 0,  # gloo
+        "expected_prompts": 0,
         "saving": {"every": 1, "keep": True},
         "start_model": str(tiny_model),
         "problems": str(tmp_path / "problems.jsonl"),
@@ -76,6 +78,24 @@ def test_a_gpu_that_torch_does_not_see_is_told(job: dict) -> None:
     told = pytest.warns(GrpoReplayWarning, match="1 GPUs are wanted and this torch")
     with told, pytest.raises(TrainingError):
         train_cell(job | {"gpus": 1}, [])
+
+
+def test_an_edited_interval_counts_when_a_stopped_run_goes_on(job: dict) -> None:
+    class Stops(Seen):
+        def step(self, record: dict) -> None:
+            if record["step"] == 4:
+                raise KeyboardInterrupt
+
+    settings = cell_settings(tiny_study(steps=6, replay_warmup=1), "ours")
+    job |= {"settings": settings, "saving": {"every": 3, "keep": True}}
+    with pytest.raises(KeyboardInterrupt):
+        train_cell(job, [Stops()])
+    seen = Seen()
+    train_cell(job | {"saving": {"every": 1, "keep": True}}, [seen])
+    assert (seen.kept, seen.steps) == ([1, 2, 3], [4, 5, 6])
+    markers = Path(job["checkpoints"]).glob("*/checkpoint-*/whole.json")
+    steps = {json.loads(file.read_text())["step"] for file in markers}
+    assert steps == {5, 6}  # the last two are kept
 
 
 def test_a_mangled_line_is_output_and_no_record(capfd) -> None:

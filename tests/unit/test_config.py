@@ -18,8 +18,8 @@ from grpo_replay.grid import (
     select,
     training_settings,
 )
-from grpo_replay.plan import memory_mb, minutes_allowed
-from grpo_replay.settings import check_settings, find_study, tracking_uri
+from grpo_replay.plan import memory_mb, minutes_allowed, process_memory_mb
+from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.sources import Benchmark, ClockBenchmark, Model
 from grpo_replay.study_file import load_study
 
@@ -56,6 +56,9 @@ def test_a_cluster_is_asked_for_more_with_every_attempt() -> None:
     scale = load_study(REPOSITORY / "config" / "studies" / "nano.yaml").scales["s"]
     assert [minutes_allowed(1.5, attempt) for attempt in (1, 2)] == [190, 380]
     assert [memory_mb(scale, attempt) for attempt in (1, 3)] == [4000, 12000]
+    assert [process_memory_mb(scale, attempt) for attempt in (1, 3)] == [4000, 12000]
+    on_gpus = scale.model_copy(update={"gpus": 8, "memory_gb": 256.0})
+    assert (memory_mb(on_gpus, 1), process_memory_mb(on_gpus, 1)) == (256000, 32000)
 
 
 def test_a_number_has_one_text() -> None:
@@ -118,6 +121,14 @@ def test_sharding_divides_among_several_gpus_and_is_part_of_the_settings_only_wh
         Scale(**{**study.scales["4B"].model_dump(), "gpus": 1})
 
 
+def test_what_is_only_compared_or_only_says_where_retrains_nothing() -> None:
+    study = load_study(REPOSITORY / "config" / "studies" / "nano.yaml")
+    training = study.training.model_copy(update={"expected_prompts": 9})
+    other = study.model_copy(update={"training": training, "hub_cache": "elsewhere"})
+    for cell in expand(study).values():
+        assert resolve(study, cell) == resolve(other, cell)
+
+
 def test_titles_and_plans_remake_nothing() -> None:
     smollm2 = load_study(REPOSITORY / "config" / "studies" / "smollm2.yaml")
     scale = smollm2.scales["135M"]
@@ -144,6 +155,13 @@ def test_a_study_is_a_name_or_a_path() -> None:
     assert find_study("nano", folder) == folder / "nano.yaml"
     for path in ("own/mine.yaml", "mine.yml", "/some/where/mine"):
         assert find_study(path, folder) == Path(path)
+
+
+def test_the_text_behind_config_names_study_and_results() -> None:
+    config = {"study": "nano", "results": "results", "tracking_uri": "http://name:word@host:1"}
+    assert config_text(config | {"only": "s/*"}) == "study=nano"
+    moved = config | {"study": "own/mine.yaml", "results": "/my results"}
+    assert config_text(moved) == "study=own/mine.yaml 'results=/my results'"
 
 
 def test_config_and_grid_import_nothing_heavy() -> None:

@@ -9,7 +9,7 @@ from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import config_hash, expand, resolve, select
 from grpo_replay.plan import check_gpus, opening
-from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text
+from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text, text_bytes
 from grpo_replay.reporting.memory import memory_row, state_bytes
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.study_file import load_study
@@ -34,6 +34,12 @@ def test_the_papers_hours_come_out(paper: Study, tmp_path: Path) -> None:
     assert sum(c.train_hours * c.gpus for c in costs) == 1236
     text = plan_text(paper, expand(paper), tmp_path, gpus=8)
     assert "27 trained cells, 3 untrained, 0 finished" in text
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert lines["total"][1:] == ["1,272", "1,272", "159", "hours"]
+    assert lines["table08"][1:] == ["3", "3", "184", "23", "hours"]
+    # 5,968 answers of 16,384 tokens, and 51,200 rollouts of 8,192, at 4 bytes a token.
+    grpo = expand(paper)["4B/grpo-seed42"]
+    assert text_bytes(paper, grpo) == 4 * (5_968 * 16_384 + 51_200 * 8_192)
 
 
 def test_memory_of_each_gpu_is_stated(paper: Study) -> None:
@@ -78,10 +84,13 @@ def test_what_is_finished_costs_nothing_more(paper: Study, tmp_path: Path) -> No
     assert "5 of 6" in plan_text(paper, cells, tmp_path, gpus=4)
 
 
-def test_more_gpus_than_declared_are_refused(paper: Study) -> None:
-    with pytest.raises(ConfigError, match="a job needs 8 GPUs and 4 are declared"):
-        check_gpus(paper, 8, 4)
-    check_gpus(paper, 4, 4)
+def test_more_gpus_than_declared_or_there_are_refused(paper: Study) -> None:
+    config = "study=paper results=/data"
+    with pytest.raises(ConfigError, match="a job needs 8 GPUs and 4 are declared.*=/data`"):
+        check_gpus(paper, 8, 4, 8, config)
+    with pytest.raises(ConfigError, match="a job needs 8 GPUs and this machine offers 4"):
+        check_gpus(paper, 8, 8, 4, config)
+    check_gpus(paper, 4, 4, 4, config)
 
 
 def test_the_announcement_counts_gpus(paper: Study, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hub_server import COMMIT, serve
 
+from grpo_replay.files import file_digest
 from grpo_replay.problems import read_problems
 
 ROWS = [
@@ -24,16 +25,18 @@ import sys
 from pathlib import Path
 from pydantic import TypeAdapter
 from grpo_replay.errors import GrpoReplayError
-from grpo_replay.evaluation.benchmarks import make_benchmark
-from grpo_replay.problems import make_problems
-from grpo_replay.sources import Benchmark, Model, TrainingProblems
-from grpo_replay.training.models import copy_pretrained
 kind, settings, output = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-makers = {"benchmark": (Benchmark, make_benchmark), "problems": (TrainingProblems, make_problems),
-          "model": (Model, copy_pretrained)}
-form, make = makers[kind]
+if kind == "benchmark":
+    from grpo_replay.evaluation.benchmarks import make_benchmark as make
+    from grpo_replay.sources import Benchmark as Form
+elif kind == "problems":
+    from grpo_replay.problems import make_problems as make
+    from grpo_replay.sources import TrainingProblems as Form
+else:
+    from grpo_replay.sources import Model as Form
+    from grpo_replay.training.models import copy_pretrained as make
 try:
-    make(TypeAdapter(form).validate_json(settings), output)
+    make(TypeAdapter(Form).validate_json(settings), output)
 except GrpoReplayError as error:
     sys.exit(f"error: {error}")
 """
@@ -96,9 +99,20 @@ def test_changed_content_under_the_same_commit_stops_the_run(
     assert make("benchmark", settings()).returncode == 0
     shutil.rmtree(tmp_path / "cache")
     put(root, [ROWS[0], {**ROWS[1], "answer": "5"}])
+    recorded = json.loads((tmp_path / "out.source.json").read_text())["sha256"]
     done = make("benchmark", settings())
     assert done.returncode == 1 and "has changed" in done.stderr
-    assert done.stderr.count("SHA-256") == 2
+    now = file_digest(root / "datasets" / "org" / "set" / "test.jsonl")
+    assert f"sha256: {recorded} in the record, {now} now" in done.stderr
+    assert json.loads((tmp_path / "out.source.json").read_text())["sha256"] == recorded
+
+
+def test_another_commit_of_a_study_is_a_first_time(make: Make, root: Path, tmp_path: Path) -> None:
+    put(root, ROWS)
+    record = tmp_path / "out.source.json"
+    record.write_text(json.dumps({"source": f"org/set@{'f' * 8}/test.jsonl", "rows": 1}))
+    assert make("benchmark", settings()).returncode == 0
+    assert json.loads(record.read_text())["source"] == f"org/set@{COMMIT[:8]}/test.jsonl"
 
 
 def test_parquet_with_integer_answers_and_no_ids(make: Make, root: Path, tmp_path: Path) -> None:
@@ -152,18 +166,70 @@ def test_what_cannot_be_had_says_which_file_to_put_where(make: Make, root: Path)
     assert "Traceback" not in done.stderr
 
 
-def test_a_model_comes_from_the_hub(
-    make: Make, root: Path, tiny_model: Path, tmp_path: Path
+def model_settings(name: str = "org/tiny") -> dict:
+    return {"source": "pretrained", "name": name, "revision": COMMIT, "parameters": 1}
+
+
+@pytest.fixture
+def repository(root: Path, tiny_model: Path) -> Path:
+    """A model's repository on the hub."""
+    return Path(shutil.copytree(tiny_model, root / "org" / "tiny"))
+
+
+def test_a_model_comes_from_the_hub_and_is_recorded(
+    make: Make, repository: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(tiny_model, root / "org" / "tiny")
-    (root / "org" / "tiny" / "code.py").write_text("raise SystemExit('never run')")
-    model = {"source": "pretrained", "name": "org/tiny", "revision": COMMIT}
-    model["parameters"] = 1
-    done = make("model", model)
+    done = make("model", model_settings())
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "model.safetensors").read_bytes() == (
-        tiny_model / "model.safetensors"
-    ).read_bytes()
-    assert not (tmp_path / "out" / "code.py").exists()
-    done = make("model", {**model, "name": "org/none"}, HF_HUB_OFFLINE="1")
-    assert done.returncode == 1 and "GRPO_REPLAY_MODELS" in done.stderr
+    made = tmp_path / "out" / "model.safetensors"
+    assert made.read_bytes() == (repository / "model.safetensors").read_bytes()
+    record = json.loads((tmp_path / "out.source.json").read_text())
+    assert record.pop("source") == f"org/tiny@{COMMIT}"
+    assert record == {path.name: file_digest(path) for path in (tmp_path / "out").iterdir()}
+    assert {"model.safetensors", "tokenizer.json"} <= record.keys()
+
+
+def test_a_model_that_cannot_be_had_says_which_files_to_put_where(make: Make) -> None:
+    done = make("model", model_settings("org/none"), HF_HUB_OFFLINE="1")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "*.safetensors into a folder none" in done.stderr
+    assert "name the folder around that in GRPO_REPLAY_MODELS" in done.stderr
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
+def test_a_changed_local_model_stops_the_run(
+    make: Make, repository: Path, other_model: Path, tmp_path: Path, file: str
+) -> None:
+    """What came from the Hub is what a local folder of that name must hold, and the reverse."""
+    assert make("model", model_settings()).returncode == 0
+    models = tmp_path / "models"
+    local = Path(shutil.copytree(repository, models / "tiny"))
+    assert make("model", model_settings(), GRPO_REPLAY_MODELS=str(models)).returncode == 0
+    if file.startswith("model"):
+        shutil.copy(other_model / file, local)
+    else:
+        (local / file).write_text((local / file).read_text() + " ")
+    done = make("model", model_settings(), GRPO_REPLAY_MODELS=str(models))
+    assert done.returncode == 1
+    was, now = file_digest(repository / file), file_digest(local / file)
+    assert f"{file}: {was} in the record, {now} now" in done.stderr
+    assert file_digest(tmp_path / "out" / file) == was  # what is there stays
+
+
+def test_no_code_of_a_models_own_is_run(make: Make, repository: Path, tmp_path: Path) -> None:
+    (repository / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    config = json.loads((repository / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "code.Own"}}
+    (repository / "config.json").write_text(json.dumps(config))
+    done = make("model", model_settings())
+    assert done.returncode == 1 and "cannot be read" in done.stderr
+    assert not (tmp_path / "ran").exists() and not (tmp_path / "out").exists()
+
+
+def test_weights_that_are_no_safetensors_are_refused(
+    make: Make, repository: Path, tmp_path: Path
+) -> None:
+    (repository / "model.safetensors").rename(repository / "pytorch_model.bin")
+    done = make("model", model_settings())
+    assert done.returncode == 1 and "no *.safetensors" in done.stderr
+    assert not list((tmp_path / "cache").rglob("*.bin")) and not (tmp_path / "out").exists()

@@ -88,6 +88,7 @@ def test_the_rehearsal_differs_in_size_alone(paper: Study) -> None:
     assert list(small.benchmarks) == list(paper.benchmarks)
     assert [b.k for b in small.benchmarks.values()] == [b.k for b in paper.benchmarks.values()]
     sizes = {"steps", "max_prompt_tokens", "max_completion_tokens", "replay_warmup"}
+    sizes |= {"expected_prompts"}
     hardware = {"precision", "gradient_checkpointing", "rollout_engine"}
     assert small.training.model_dump(exclude=sizes | hardware) == paper.training.model_dump(
         exclude=sizes | hardware

@@ -38,16 +38,20 @@ class Workflow:
 
     def run(self, *arguments: str, study: str = "tiny", **variables: str):
         """Run Snakemake and return the finished process; `a=b` goes to `--config`."""
+        return self.execute(self.command(*arguments, study=study), **variables)
+
+    def execute(self, command: list[str], **variables: str):
+        """Run a command in the copy and return the finished process."""
         own = ("GRPO_REPLAY_", "MLFLOW_TRACKING_URI")  # a test gives what it needs
         environment = {k: v for k, v in os.environ.items() if not k.startswith(own)}
         environment |= {"OMP_NUM_THREADS": "1", **variables}
         return subprocess.run(
-            self.command(*arguments, study=study),
+            command,
             cwd=self.folder,
             env=environment,
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=3600,  # minutes where the machine is free
         )
 
     def jobs(self, *arguments: str, **variables: str) -> dict[str, int]:

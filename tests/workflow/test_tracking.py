@@ -54,7 +54,9 @@ def test_every_cell_is_a_run_below_its_method(finished: Workflow, shown: Shown) 
         parent = shown.client.get_run(tags["mlflow.parentRunId"])
         assert parent.info.run_name == f"{tags['scale']}/{tags['method']}"
         assert (tags["stage"], tags["status"]) == ("scored", "complete")
-        assert tags["commit"] and tags["hardware"] and len(tags["config_hash"]) == 64
+        assert "unknown" not in (tags["commit"], tags["hardware"])
+        assert len(tags["config_hash"]) == 64 and tags["tables"]
+        assert "environment.txt" in shown.artifacts(run)
 
 
 def test_a_run_carries_its_cell(finished: Workflow, shown: Shown) -> None:
@@ -122,6 +124,10 @@ def test_a_second_sync_changes_nothing(finished: Workflow, monkeypatch: pytest.M
     assert not [path for path in artifacts if path.is_file() and path.stat().st_mtime > started]
 
 
+def metrics_of(finished: Workflow) -> list[str]:
+    return (finished.results / "cells" / OURS / "train" / "metrics.jsonl").read_text().splitlines()
+
+
 def summary(shown: Shown) -> dict:
     """What a store shows of each run, without ids and times."""
     kept = ("cell", "stage", "status", "commit", "tables", "results_sha256", "training_id")
@@ -152,6 +158,8 @@ def test_a_deleted_store_is_rebuilt(finished: Workflow, shown: Shown) -> None:
         run = rebuilt.cells[OURS]
         history = rebuilt.client.get_metric_history(run.info.run_id, "reward/mean")
         assert [point.step for point in history] == [1, 2, 3, 4]
+        seconds = sum(json.loads(line)["perf/step_seconds"] for line in metrics_of(finished))
+        assert run.info.end_time - run.info.start_time == pytest.approx(1000 * seconds, abs=10)
     finally:
         (folder / "mlflow.db").unlink(missing_ok=True)
         shutil.rmtree(folder / "mlflow-artifacts", ignore_errors=True)

@@ -43,7 +43,7 @@ rule make_base_model:
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
+        mem_mb=lambda wildcards, attempt: plan.process_memory_mb(scale_of(wildcards), attempt),
         runtime=lambda wildcards, attempt: plan.minutes_allowed(
             scale_of(wildcards).hours_base, attempt
         ),

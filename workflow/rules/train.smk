@@ -1,8 +1,7 @@
-# One cell: its resolved settings, and its training.
-# On a cluster these stay where snakemake runs: a queue would take longer.
+# The training of one cell.
+# On a cluster this stays where snakemake runs: a queue would take longer.
 localrules:
     make_tracking_store,
-    write_cell,
 
 
 rule make_tracking_store:
@@ -20,22 +19,9 @@ rule make_tracking_store:
         "../scripts/make_tracking_store.py"
 
 
-rule write_cell:
-    output:
-        cell=f"{RESULTS}/cells/{{cell}}/cell.json",
-    log:
-        f"{LOGS}/write_cell/{{cell}}.log",
-    conda:
-        "../../envs/report.yaml"
-    params:
-        resolved=lambda wildcards: grid.resolve(STUDY, cell_of(wildcards)),
-    script:
-        "../scripts/write_cell.py"
-
-
 # The settings come as params: only a change of what a cell learns from retrains it. No input may be
 # `ancient`: Snakemake does not look at the params of a job behind an ancient input that is made anew.
-# What changes no result (place in the grid, checkpoints) comes as resources, which trigger nothing.
+# What changes no result (place in the grid, checkpoints, what is only compared) comes as resources, which trigger nothing.
 rule train_policy:
     input:
         model=start_model,
@@ -59,6 +45,7 @@ rule train_policy:
         position=position,
         checkpoint_every=STUDY.checkpoints.every,
         keep_checkpoints=int(STUDY.checkpoints.keep),
+        expected_prompts=STUDY.training.expected_prompts or 0,
     params:
         settings=lambda wildcards: grid.training_settings(STUDY, cell_of(wildcards)),
         checkpoints=f"{RESULTS}/checkpoints/training/{{cell}}",

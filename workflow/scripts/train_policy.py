@@ -15,7 +15,7 @@ with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
     output = Path(snakemake.output.model).parent
     task = {"settings": params.settings, "checkpoints": params.checkpoints, "output": str(output)}
     task |= {"start_model": snakemake.input.model, "problems": snakemake.input.problems}
-    task["gpus"] = needs.gpu
+    task |= {"gpus": needs.gpu, "expected_prompts": needs.expected_prompts}
     task["saving"] = {"every": needs.checkpoint_every, "keep": bool(needs.keep_checkpoints)}
     lock, devices = cell_lock(Path(params.checkpoints)), gpus(needs.gpu)
     with lock, devices, training_run(params.settings, output.parents[2]) as run:

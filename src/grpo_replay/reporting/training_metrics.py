@@ -1,12 +1,11 @@
 """Read `train/metrics.jsonl` of finished cells: one row a training step."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 
-from grpo_replay.errors import DataError
+from grpo_replay.files import read_appended
 from grpo_replay.grid import Cell
 
 CLIP_FRESH, CLIP_REPLAY = "clip_ratio/fresh", "clip_ratio/replay"
@@ -23,18 +22,7 @@ def read_records(results: Path, cell: Cell) -> dict[int, dict]:
         DataError: a line that is not JSON and not the last, naming file and line.
     """
     path = results / "cells" / cell.cell / "train" / "metrics.jsonl"
-    if not path.is_file():
-        return {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    records = {}
-    for number, line in enumerate(lines, start=1):
-        try:
-            record = json.loads(line)
-            records[record["step"]] = record
-        except json.JSONDecodeError as error:
-            if number < len(lines):
-                message = f"{path}: line {number} is not JSON; train the cell again"
-                raise DataError(message) from error
+    records = {record["step"]: record for record in read_appended(path)}
     return dict(sorted(records.items()))
 
 

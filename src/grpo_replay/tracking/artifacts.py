@@ -16,16 +16,25 @@ SAMPLED_PROBLEMS, SAMPLES = 10, 2  # of a benchmark in the table of completions
 LOGGED_TABLES = "mlflow.loggedArtifacts"  # MLflow's own tag: adding to a table again doubles it
 
 
-def log_artifacts(store: Store, run: Run, results: CellResults) -> None:
-    """Everything of a scored cell that has no number; what is there already is written again."""
+def log_files(store: Store, run: Run, results: CellResults) -> None:
+    """What a cell has at every stage: settings, packages, logs; sent where the size differs."""
     client, run_id = store.client, run.info.run_id
-    config = yaml.safe_dump(results.resolved, sort_keys=False, allow_unicode=True)
-    client.log_text(run_id, config, "config.yaml")
+    texts = {"config.yaml": yaml.safe_dump(results.settings, sort_keys=False, allow_unicode=True)}
     if packages := results.origin.get("environment"):
-        client.log_text(run_id, "\n".join(packages) + "\n", "environment.txt")
+        texts["environment.txt"] = "\n".join(packages) + "\n"
     for rule, path in results.logs():
         text = path.read_text(encoding="utf-8", errors="replace")
-        client.log_text(run_id, text or "(empty)\n", f"logs/{rule}.log")
+        texts[f"logs/{rule}.log"] = text or "(empty)\n"
+    there = [*client.list_artifacts(run_id), *client.list_artifacts(run_id, "logs")]
+    sizes = {artifact.path: artifact.file_size for artifact in there}
+    for name, text in texts.items():
+        if sizes.get(name) != len(text.encode()):
+            client.log_text(run_id, text, name)
+
+
+def log_artifacts(store: Store, run: Run, results: CellResults) -> None:
+    """What else a scored cell has that is no number; what is there already is written again."""
+    client, run_id = store.client, run.info.run_id
     client.log_artifact(run_id, str(results.folder / "scores.json"))
     _log_table(store, run, completions(results), "completions.json")
     _log_table(store, run, outcomes(results), "outcomes.json")

@@ -16,10 +16,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from grpo_replay import provenance
-from grpo_replay.files import digest, file_digest, folder_digest, write_json
+from grpo_replay.files import digest, file_digest, folder_digest, read_appended, write_json
 from grpo_replay.grid import Cell, config_hash
-from grpo_replay.tracking.series import Point, training_points
+from grpo_replay.reporting.training_metrics import read_records
+from grpo_replay.tracking.series import TRAINING_MARK, Point, training_points
 
+ALIVE_SECONDS = 2.0  # a training waits so long for its lock, which a look at it holds for a moment
 STAGES = ("train_policy", "sample_answers", "grade_answers")
 
 
@@ -45,7 +47,7 @@ class CellResults:
         """All settings (`cell.json`)."""
         return _read(self.folder / "cell.json")
 
-    @cached_property
+    @property
     def origin(self) -> dict:
         """Where the results were made: settings of the training, commit, hardware, packages."""
         return _read(self.own / "origin.json") or {}
@@ -62,12 +64,8 @@ class CellResults:
 
     @cached_property
     def records(self) -> list[dict]:
-        """The training steps so far; a torn last line is left out."""
-        path = self.folder / "train" / "metrics.jsonl"
-        if not path.is_file():
-            return []
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        """The training steps so far."""
+        return list(read_records(self.study_folder, self.cell).values())
 
     @property
     def training_id(self) -> str:
@@ -108,11 +106,26 @@ class CellResults:
         end = (self.folder / "train" / "metrics.jsonl").stat().st_mtime
         return training_points(self.records, end)
 
+    @property
+    def start(self) -> int | None:
+        """When the first step began, None without steps; milliseconds since 1970, as `end`."""
+        points = self.points()
+        return points[0].time - int(1000 * points[0].metrics[TRAINING_MARK]) if points else None
+
+    @property
+    def end(self) -> int | None:
+        """When the last step ended, None without steps."""
+        points = self.points()
+        return points[-1].time if points else None
+
+    @property
+    def system_file(self) -> Path:
+        """What the machine did meanwhile, a point a line."""
+        return self.own / "system_metrics.jsonl"
+
     def system_points(self) -> list[Point]:
-        """What the machine did meanwhile."""
-        path = self.own / "system_metrics.jsonl"
-        lines = path.read_text(encoding="utf-8").splitlines(True) if path.is_file() else []
-        return [Point(**json.loads(line)) for line in lines if line.endswith("\n")]
+        """The points of that file."""
+        return [Point(**row) for row in read_appended(self.system_file)]
 
     def digest(self) -> str:
         """The SHA-256 of a scored cell's results: settings, metrics, answers, grades, scores."""
@@ -140,7 +153,9 @@ class CellResults:
 
     def note_origin(self, settings: dict) -> None:
         """Write down what only the process that makes the results knows."""
-        packages = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
+        # Each look at `metadata` reads a file again.
+        found = [package.metadata for package in importlib.metadata.distributions()]
+        packages = {metadata["Name"]: metadata["Version"] for metadata in found}
         origin = {
             "settings": settings,
             "commit": provenance.commit(),
@@ -149,15 +164,10 @@ class CellResults:
         }
         write_json(self.own / "origin.json", origin)
 
-    def note_system(self, point: Point) -> None:
-        """Write down what the machine does."""
-        with (self.own / "system_metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(vars(point)) + "\n")
-
     @contextmanager
     def alive(self) -> Iterator[None]:
         """While this lasts, others see that the cell trains; a killed process lets go of it."""
-        lock = FileLock(self.own / "alive.lock", timeout=1)  # `is_alive` holds it for a moment
+        lock = FileLock(self.own / "alive.lock", timeout=ALIVE_SECONDS)
         self.own.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire()

@@ -5,8 +5,10 @@ few seconds, tries again where the store is out of reach, and has DRAIN_SECONDS 
 not sent by then is in the results, and `sync` sends it.
 """
 
+import gc
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +32,7 @@ from grpo_replay.tracking.series import (
     training_points,
 )
 from grpo_replay.tracking.store import Store, warn
+from grpo_replay.training.records import StepLog
 
 FLUSH_SECONDS = 10.0
 DRAIN_SECONDS = 2.5
@@ -46,6 +49,7 @@ class LiveRun:
         self._resumed_from: int | None = None
         self._pending: list[Point] = []
         self._logged: set[int] = set()
+        self._machine: _Machine | None = None
         self._store: Store | None = None
         self._run_id: str | None = None
         self._told = False
@@ -77,7 +81,6 @@ class LiveRun:
 
     def _work(self) -> None:
         self.results.note_origin(self.settings)
-        self._machine = _Machine(self.results)
         flushed = time.monotonic() - FLUSH_SECONDS  # the first step is shown at once
         status = None
         while status is None:
@@ -105,6 +108,8 @@ class LiveRun:
     def _flush(self, status: str | None) -> None:
         if self._training_id is None and status in (None, "FINISHED"):
             return  # nothing has happened yet
+        if self._machine is None:
+            self._machine = _Machine(self.results.system_file, self._resumed_from is not None)
         machine = [self._machine.point()]
         if self._run_id is None:
             self._open()
@@ -138,14 +143,16 @@ class LiveRun:
 class _Machine:
     """MLflow's own system metrics, one point a call; each is kept in the results too."""
 
-    def __init__(self, results: CellResults) -> None:
-        self.results = results
+    def __init__(self, file: Path, continues: bool) -> None:
+        self.log = StepLog(file)
+        # What is kept of an earlier job has no line that a crash has torn.
+        self.log.keep_until(sys.maxsize if continues else -1)
         self.monitors: list[Any] = [CPUMonitor(), DiskMonitor(), NetworkMonitor()]
         try:
             self.monitors.append(GPUMonitor())
         except Exception as error:  # no GPU, or no library to ask it
             print(f"no GPU is watched: {error}", flush=True)
-        self.steps = len(results.system_points())
+        self.steps = len(self.log.rows())
 
     def point(self) -> Point:
         """Ask the machine."""
@@ -156,7 +163,7 @@ class _Machine:
             monitor.clear_metrics()
         point = Point(self.steps, int(time.time() * 1000), metrics)
         self.steps += 1
-        self.results.note_system(point)
+        self.log.append([vars(point)])
         return point
 
 
@@ -168,6 +175,9 @@ def training_run(settings: dict, results: Path) -> Iterator[LiveRun]:
     that is killed without being asked is marked by the next training or sync of the study.
     """
     cell = CellResults(results, settings["cell"]["cell"])
+    # What was imported for the training stays: else the store's modules make the garbage collector
+    # read all of it while the training waits (0.3 s).
+    gc.freeze()
     with cell.alive(), _termination_raises():
         run = LiveRun(settings, cell)
         try:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from mlflow.entities import Run
 
-from grpo_replay.grid import Cell
+from grpo_replay.grid import Cell, config_hash
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.series import parameters
 from grpo_replay.tracking.store import NOTE, PARENT, Store
@@ -17,9 +17,9 @@ def open_training_run(store: Store, results: CellResults, settings: dict, traini
     """The run of a training that starts or continues; an older one of the cell is superseded."""
     with store.lock:
         others = current_runs(store, results)
-        run = next((r for r in others if _is_open(r, training)), None)
+        run = next((r for r in others if _is_open(r, training, settings)), None)
         if run is None:
-            run = create_run(store, results, settings, training, stage="training")
+            run = create_run(store, results, settings, training)
         store.status(run, "RUNNING")
         store.set_tags(run, {"status": "running", "stage": "training"})
         for other in others:
@@ -44,31 +44,47 @@ def run_of_results(store: Store, results: CellResults, sha256: str | None) -> Ru
     with store.lock:
         others = current_runs(store, results)
         run = next((r for r in others if sha256 and r.data.tags.get(COMPLETE) == sha256), None)
-        run = run or next((r for r in others if _is_open(r, results.training_id)), None)
+        training, settings = results.training_id, results.settings
+        run = run or next((r for r in others if _is_open(r, training, settings)), None)
         if run is None:
-            training = results.training_id
-            run = create_run(store, results, results.settings, training, stage="training")
+            # A run that the store lost comes back with its time; one that supersedes is newer.
+            start = None if others else results.start
+            run = create_run(store, results, settings, training, start)
         for other in others:
             if other.info.run_id != run.info.run_id:
                 store.supersede(other, run)
     return run
 
 
-def _is_open(run: Run, training: str) -> bool:
-    return run.data.tags.get(TRAINING) == training and COMPLETE not in run.data.tags
+def _is_open(run: Run, training: str, settings: dict) -> bool:
+    """Whether a run shows a part of this training and no other settings: those cannot be changed
+    in it.
+    """
+    same = all(run.data.params.get(n, v) == v for n, v in parameters(settings).items())
+    return same and run.data.tags.get(TRAINING) == training and COMPLETE not in run.data.tags
 
 
 def create_run(
-    store: Store, results: CellResults, settings: dict, training: str, stage: str
+    store: Store, results: CellResults, settings: dict, training: str, start: int | None = None
 ) -> Run:
-    """A new run below its parent, named like its cell."""
-    cell, study = Cell(**settings["cell"]), settings["study"]
-    tags = {"study": study, "cell": cell.cell, "scale": cell.scale, "method": cell.method}
-    tags |= {"stage": stage, "status": "running", TRAINING: training}
-    tags |= {name: results.origin.get(name, "unknown") for name in ("commit", "hardware")}
-    tags |= {NOTE: note(results, cell, study), "model_path": str(model_path(results, cell))}
-    tags[PARENT] = store.parent(study, cell.scale, cell.method)
-    return store.create(cell.cell, tags)
+    """A new run below its parent, named like its cell, which starts now or at `start` (ms)."""
+    cell = Cell(**settings["cell"])
+    tags = {"cell": cell.cell, "scale": cell.scale, "method": cell.method}
+    tags |= {"stage": "training", "status": "running", TRAINING: training}
+    tags |= origin_tags(results, settings)
+    tags |= {NOTE: note(results, cell, store.study), "model_path": str(model_path(results, cell))}
+    tags[PARENT] = store.parent(cell.scale, cell.method)
+    return store.create(cell.cell, tags, start)
+
+
+def origin_tags(results: CellResults, settings: dict) -> dict[str, str]:
+    """By what code, on which machine, and under which settings a run is made."""
+    tags = {name: results.origin.get(name, "unknown") for name in ("commit", "hardware")}
+    resolved = results.resolved
+    # While a cell is trained anew, its `cell.json` may still be that of earlier settings.
+    if resolved and parameters(settings).items() <= parameters(resolved).items():
+        tags["config_hash"] = config_hash(resolved)
+    return tags
 
 
 def model_path(results: CellResults, cell: Cell) -> Path:

@@ -42,6 +42,7 @@ class Store:
     """
 
     def __init__(self, study: str, results: Path) -> None:
+        self.study = study
         self.results = str(results.resolve())  # others may use the same server for theirs
         uri = os.environ[TRACKING_VARIABLE]
         if uri.startswith("http"):
@@ -77,18 +78,18 @@ class Store:
             page = page.token or ""
         return found
 
-    def create(self, name: str, tags: dict[str, str]) -> Run:
-        """Start a run."""
-        tags = {"results": self.results, **tags}
-        return self.client.create_run(self.experiment, tags=tags, run_name=name)
+    def create(self, name: str, tags: dict[str, str], start: int | None = None) -> Run:
+        """Start a run, now or at a time in milliseconds since 1970."""
+        tags = {"results": self.results, "study": self.study, **tags}
+        return self.client.create_run(self.experiment, start, tags, name)
 
-    def parent(self, study: str, scale: str, method: str) -> str:
+    def parent(self, scale: str, method: str) -> str:
         """The run that the cells of a scale and method are children of."""
         tags = {"stage": "summary", "scale": scale, "method": method}
         with self.lock:
             if found := self.runs(**tags):
                 return found[0].info.run_id
-            run_id = self.create(f"{scale}/{method}", tags | {"study": study}).info.run_id
+            run_id = self.create(f"{scale}/{method}", tags).info.run_id
         self.client.set_terminated(run_id)
         return run_id
 
@@ -119,14 +120,16 @@ class Store:
         for metrics in _batches(points):
             self.client.log_batch(run_id, metrics=metrics)
 
-    def status(self, run: Run, status: str) -> None:
-        """Set a run's status (RUNNING, FINISHED, FAILED, KILLED) where it differs."""
+    def status(self, run: Run, status: str, end: int | None = None) -> None:
+        """Set a run's status (RUNNING, FINISHED, FAILED, KILLED) where it differs; it ended now or
+        at a time in milliseconds since 1970.
+        """
         if run.info.status == status:
             return
         if status == "RUNNING":
             self.client.update_run(run.info.run_id, status=status)
         else:
-            self.client.set_terminated(run.info.run_id, status)
+            self.client.set_terminated(run.info.run_id, status, end)
 
     def supersede(self, old: Run, new: Run) -> None:
         """Say in both runs that one takes the place of the other."""

@@ -16,7 +16,8 @@ from grpo_replay.tracking.runs import COMPLETE
 from grpo_replay.tracking.series import evaluation_metrics
 from grpo_replay.tracking.store import NOTE, Store
 
-_SHORT = ("avg", "pass")  # what a parent carries of settings other than its main one
+# What a parent carries of settings other than its main one; spreads are there from two seeds on.
+_SHORT = ("avg", "avg_sd", "pass", "pass_sd")
 
 
 def sync_summaries(store: Store, study: Study, results: Path) -> None:
@@ -28,7 +29,7 @@ def sync_summaries(store: Store, study: Study, results: Path) -> None:
         default = next(s for s in default_settings(study, scale) if s.method == method)
         finished = {s: _finished(study, s, results) for s in settings}
         if any(finished.values()):
-            _sync_parent(store, study, default, finished)
+            _sync_parent(store, default, finished)
 
 
 def _finished(study: Study, setting: Setting, results: Path) -> list[CellResults]:
@@ -38,9 +39,9 @@ def _finished(study: Study, setting: Setting, results: Path) -> list[CellResults
 
 
 def _sync_parent(
-    store: Store, study: Study, default: Setting, finished: dict[Setting, list[CellResults]]
+    store: Store, default: Setting, finished: dict[Setting, list[CellResults]]
 ) -> None:
-    run_id = store.parent(study.study, default.scale, default.method)
+    run_id = store.parent(default.scale, default.method)
     run = store.client.get_run(run_id)
     metrics: dict[str, float] = {}
     for setting, cells in finished.items():
@@ -48,9 +49,8 @@ def _sync_parent(
         if setting == default:
             metrics |= values
         else:
-            metrics |= {
-                f"settings/{_axes(setting)} {n}": values[f"eval/{n}"] for n in _SHORT if cells
-            }
+            short = {n: values[f"eval/{n}"] for n in _SHORT if f"eval/{n}" in values}
+            metrics |= {f"settings/{_axes(setting)} {name}": short[name] for name in short}
     tables = sorted({name for setting in finished for c in setting.cells for name in tables_of(c)})
     text = (
         f"Means over training seeds: `eval/...` of {_axes(default) or 'all its cells'}, `_sd` the "
@@ -85,16 +85,15 @@ def _axes(setting: Setting) -> str:
     return axes_text(setting.tau_max, setting.replay_ratio, setting.alpha)
 
 
-def sync_results(store: Store, study: Study, results: Path) -> None:
+def sync_results(store: Store, results: Path) -> None:
     """The study's tables and figures as artifacts of a run of their own."""
     files = sorted([*results.glob("tables/*.*"), *results.glob("figures/*.*")])
     if not files:
         return
     sha256 = digest([[path.name, file_digest(path)] for path in files])
-    tags = {"study": study.study, "stage": "results"}
     with store.lock:
         found = store.runs(stage="results")
-        run = found[0] if found else store.create("tables and figures", tags)
+        run = found[0] if found else store.create("tables and figures", {"stage": "results"})
     if run.data.tags.get(COMPLETE) != sha256:
         for file in files:
             store.client.log_artifact(run.info.run_id, str(file), file.parent.name)

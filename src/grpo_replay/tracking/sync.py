@@ -10,11 +10,10 @@ from mlflow.entities import Run
 
 from grpo_replay.config import Study
 from grpo_replay.errors import GrpoReplayError
-from grpo_replay.grid import config_hash
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
-from grpo_replay.tracking.artifacts import copy_model, log_artifacts, log_inputs
+from grpo_replay.tracking.artifacts import copy_model, log_artifacts, log_files, log_inputs
 from grpo_replay.tracking.cell_results import CellResults, all_cells
-from grpo_replay.tracking.runs import COMPLETE, end_dead_runs, run_of_results
+from grpo_replay.tracking.runs import COMPLETE, end_dead_runs, origin_tags, run_of_results
 from grpo_replay.tracking.series import (
     SYSTEM_MARK,
     TRAINING_MARK,
@@ -41,9 +40,8 @@ def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
                 run = _sync_cell(store, cell)
                 if copy_models:
                     copy_model(store, run)
-                store.set_tags(run, {"tables": ", ".join(tables_of(cell.cell))})
         sync_summaries(store, study, results)
-        sync_results(store, study, results)
+        sync_results(store, results)
         sync_views(store)
 
     return quietly(study.study, sync)
@@ -79,19 +77,19 @@ def _sync_cell(store: Store, results: CellResults) -> Run:
         return run
     _sync_steps(store, results, run)
     store.set_parameters(run, parameters(results.settings))
-    origin = {n: results.origin[n] for n in ("commit", "hardware") if n in results.origin}
-    store.set_tags(run, origin)
+    tables = {"tables": ", ".join(tables_of(results.cell))}
+    store.set_tags(run, origin_tags(results, results.settings) | tables)
+    log_files(store, run, results)
     if sha256:
         _complete(store, results, run)
-        tags = {"stage": "scored", "status": "complete", COMPLETE: sha256}
-        store.set_tags(run, tags | {"config_hash": config_hash(results.resolved)})
-        store.status(run, "FINISHED")
+        store.set_tags(run, {"stage": "scored", "status": "complete", COMPLETE: sha256})
+        store.status(run, "FINISHED", results.end)
     elif results.trained:
         store.set_tags(run, {"stage": "trained", "status": "finished"})
-        store.status(run, "FINISHED")
+        store.status(run, "FINISHED", results.end)
     elif run.info.status == "RUNNING":  # and no process trains it: it was made just now
         store.set_tags(run, {"status": "killed"})
-        store.status(run, "KILLED")
+        store.status(run, "KILLED", results.end)
     return run
 
 

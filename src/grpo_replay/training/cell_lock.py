@@ -25,7 +25,7 @@ LEASE_SECONDS = 120.0  # NFS clients may see a renewal a minute late
 
 @contextmanager
 def cell_lock(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[None]:
-    """Hold the lock of a cell; of several processes that train it together, the first holds it.
+    """Hold the lock of a cell, for all processes that train it: their launcher takes it.
 
     A process whose lock was taken over ends itself: two trainings would write the same checkpoints.
 
@@ -37,19 +37,18 @@ def cell_lock(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[No
     Raises:
         LockedError: while another process holds it, with that process's host and id.
     """
-    if os.environ.get("RANK", "0") != "0":
-        yield
-        return
     folder.mkdir(parents=True, exist_ok=True)
     lock = SoftFileLease(
         folder / LOCK_FILE, lease_duration=lease_seconds, on_compromise=lambda _: _end(folder)
     )
-    _acquire(lock, folder / HOLDER_FILE)
+    holder_file, this = folder / HOLDER_FILE, _this_process()
+    _acquire(lock, holder_file)
     try:
-        write_json(folder / HOLDER_FILE, _this_process())
+        write_json(holder_file, this)
         yield
     finally:
-        (folder / HOLDER_FILE).unlink(missing_ok=True)
+        if _read(holder_file) == this:  # after a takeover it names the new holder
+            holder_file.unlink()
         lock.release()
 
 

@@ -8,14 +8,27 @@ a checkpoint whole is written last.
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from safetensors.numpy import load_file, save_file
+from transformers import TrainerCallback
 
 from grpo_replay.files import digest, file_digest, folder_digest, write_json
 
 ARRAYS_FILE = "replay_buffer.safetensors"
 VALUES_FILE = "replay_state.json"
 WHOLE_MARKER = "whole.json"
+
+
+class SaveEvery(TrainerCallback):
+    """Saves as often as the study says now: a resumed run would keep to its checkpoint's number."""
+
+    def __init__(self, updates: int) -> None:
+        self.updates = updates
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Take the place of what the checkpoint says."""
+        state.save_steps = self.updates
 
 
 def run_key(settings: dict, start_model: Path, problems: Path) -> str:

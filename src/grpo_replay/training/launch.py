@@ -20,6 +20,7 @@ import torch
 from grpo_replay.config import Checkpoints
 from grpo_replay.errors import GrpoReplayError, GrpoReplayWarning, TrainingError
 from grpo_replay.files import write_json
+from grpo_replay.training.prompt_length import compare_count
 from grpo_replay.training.run_training import Watcher, train_policy
 
 MARK = "@grpo-replay "
@@ -29,7 +30,7 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
     """Train the cell of a job with as many processes as its settings say.
 
     `job` holds the arguments of `train_policy` as JSON-like values (paths as text, `saving` as the
-    study's section), and how many `gpus` are wanted.
+    study's section), how many `gpus` are wanted, and how many prompts are expected (0: any number).
 
     Raises:
         TrainingError: where one of several processes ended with an error.
@@ -41,6 +42,7 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
             GrpoReplayWarning,
             stacklevel=2,
         )
+    _count_prompts(job)
     if job["settings"]["processes"] == 1:
         train_policy(**_arguments(job), watchers=watchers)
         return
@@ -63,6 +65,14 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
         raise TrainingError(
             f"{count} training processes ended with status {process.returncode}: {told[0]}"
         )
+
+
+def _count_prompts(job: dict[str, Any]) -> None:
+    # Here, where a warning reaches the terminal, however many processes train.
+    if job["expected_prompts"]:
+        start_model, problems = Path(job["start_model"]), Path(job["problems"])
+        longest = job["settings"]["training"]["max_prompt_tokens"]
+        compare_count(start_model, problems, longest, job["expected_prompts"])
 
 
 def follow(lines: Iterable[str], watchers: Sequence[Watcher]) -> list[str]:

@@ -5,13 +5,13 @@ checked.
 import shutil
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoTokenizer
 
 from grpo_replay.errors import ModelError
-from grpo_replay.files import whole_folder
+from grpo_replay.files import file_digest, whole_folder
+from grpo_replay.hub import MODEL_FILES, download_model
 from grpo_replay.preflight import MODELS_VARIABLE, local_model
+from grpo_replay.source_record import check_record
 from grpo_replay.sources import (
     ClockProblems,
     FromScratchModel,
@@ -20,9 +20,6 @@ from grpo_replay.sources import (
     TrainingProblems,
 )
 from grpo_replay.training.base_model import train_base_model
-
-# Weights as safetensors only, and no code of the model's own.
-WANTED = ["*.json", "*.jinja", "*.safetensors", "*.model", "*.txt"]
 
 
 def make_base_model(model: Model, problems: TrainingProblems, output: Path) -> dict[str, float]:
@@ -37,34 +34,33 @@ def make_base_model(model: Model, problems: TrainingProblems, output: Path) -> d
 
 
 def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
-    """Copy a pretrained model, from its local folder or the Hub; it is checked before it counts."""
-    source = local_model(model) or _download(model)
+    """Copy a pretrained model, from its local folder or the Hub; it is checked before it counts.
+
+    `<output>.source.json` keeps the SHA-256 of each of its files: written by the first copy,
+    compared by every later one, wherever that takes the model from.
+    """
+    source = local_model(model) or download_model(model, MODELS_VARIABLE)
     with whole_folder(output) as unfinished:
-        for pattern in WANTED:
+        for pattern in MODEL_FILES:
             for file in source.glob(pattern):
                 shutil.copy(file, unfinished)
         _check(unfinished, model)
+        record = output.with_name(f"{output.name}.source.json")
+        digests = {file.name: file_digest(file) for file in unfinished.iterdir()}
+        check_record(record, f"{model.name}@{model.revision}", digests, ModelError)
     size = sum(file.stat().st_size for file in output.glob("*.safetensors"))
     return {"gigabytes": size / 1e9}
-
-
-def _download(model: PretrainedModel) -> Path:
-    try:
-        return Path(snapshot_download(model.name, revision=model.revision, allow_patterns=WANTED))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelError(
-            f"{model.name} at {model.revision} cannot be had from the Hub "
-            f"({type(error).__name__}): put its folder into some folder and name that in "
-            f"{MODELS_VARIABLE}"
-        ) from error
 
 
 def _check(folder: Path, model: PretrainedModel) -> None:
     if not list(folder.glob("*.safetensors")):
         raise ModelError(f"{model.name}: no *.safetensors in its folder; convert the weights first")
     try:
-        AutoConfig.from_pretrained(folder, local_files_only=True)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        # Code of the model's own would not be there; it is not asked for either.
+        AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
     except (OSError, ValueError) as error:
         raise ModelError(
             f"{model.name}: its configuration or tokenizer cannot be read "

@@ -22,8 +22,6 @@ from grpo_replay.errors import ConfigError, DataError
 from grpo_replay.files import replace_folder, write_json
 from grpo_replay.grid import Cell
 from grpo_replay.math_answers import training_reward
-from grpo_replay.problems import read_problems
-from grpo_replay.prompts import chat_messages
 from grpo_replay.replay.buffer import RolloutBuffer
 from grpo_replay.replay.mixing import ReplayMethod
 from grpo_replay.replay.samplers import (
@@ -33,7 +31,8 @@ from grpo_replay.replay.samplers import (
     UniformSampler,
 )
 from grpo_replay.training.arguments import trainer_arguments
-from grpo_replay.training.checkpoints import latest_whole, other_runs, run_key
+from grpo_replay.training.checkpoints import SaveEvery, latest_whole, other_runs, run_key
+from grpo_replay.training.prompt_length import short_prompts
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import engine_precision
 from grpo_replay.training.seeds import purpose_seed
@@ -82,7 +81,7 @@ def train_policy(
     records = TrainingRecords(run / "records")
     trainer = build_trainer(settings, start_model, problems, run, records)
     trainer.watchers = watchers
-    trainer.args.save_steps = saving.every * trainer.updates_per_step
+    trainer.add_callback(SaveEvery(saving.every * trainer.updates_per_step))
     with trainer.accelerator.main_process_first():
         checkpoint, step = latest_whole(run) or (None, 0)
     if trainer.accelerator.is_main_process:
@@ -154,15 +153,7 @@ def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) 
     Raises:
         DataError: where fewer prompts are left than a step needs.
     """
-    rows = [
-        {"prompt": chat_messages(p["problem"]), "answer": p["answer"], "problem_id": p["id"]}
-        for p in read_problems(problems)
-    ]
-    prompts = [row["prompt"] for row in rows]
-    lengths = map(
-        len, tokenizer.apply_chat_template(prompts, add_generation_prompt=True)["input_ids"]
-    )
-    kept = [r for r, n in zip(rows, lengths, strict=True) if n <= training.max_prompt_tokens]
+    rows, kept = short_prompts(problems, tokenizer, training.max_prompt_tokens)
     print(f"{len(kept)} of {len(rows)} prompts have at most {training.max_prompt_tokens} tokens")
     needed = training.rollouts_per_step // training.group_size
     if len(kept) < needed:

@@ -1,0 +1,22 @@
+"""What a job appends to is read as far as it is whole."""
+
+from pathlib import Path
+
+import pytest
+
+from grpo_replay.errors import DataError
+from grpo_replay.files import read_appended
+
+
+def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    assert read_appended(path) == []
+    path.write_text('{"step": 1}\n{"step": 2}\n{"ste')
+    assert read_appended(path) == [{"step": 1}, {"step": 2}]
+
+
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n{"ste\n{"step": 3}\n')
+    with pytest.raises(DataError, match=r"metrics\.jsonl: line 2 is not JSON; make the cell again"):
+        read_appended(path)

@@ -1,0 +1,66 @@
+"""A local model folder is the model that the study names, as far as its size tells."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from grpo_replay.errors import ConfigError
+from grpo_replay.preflight import check_local_model, count_parameters
+from grpo_replay.sources import PretrainedModel
+from grpo_replay.weights import load_model
+
+
+@pytest.fixture
+def folder(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A local model folder that may be edited."""
+    monkeypatch.setenv("GRPO_REPLAY_MODELS", str(tmp_path))
+    return Path(shutil.copytree(tiny_model, tmp_path / "tiny"))
+
+
+def named(parameters: int) -> PretrainedModel:
+    return PretrainedModel(
+        source="pretrained", name="org/tiny", revision="0" * 40, parameters=parameters
+    )
+
+
+def test_a_folder_with_another_number_of_parameters_is_refused(folder: Path) -> None:
+    count = load_model(folder).num_parameters()
+    check_local_model(named(count))
+    with pytest.raises(
+        ConfigError, match=f"hold {count} parameters, `parameters` says {count + 1}"
+    ):
+        check_local_model(named(count + 1))
+
+
+def test_a_lost_part_of_the_weights_is_refused(folder: Path) -> None:
+    count = count_parameters(folder)
+    weights = load_file(folder / "model.safetensors")
+    name, lost = next(iter(weights.items()))
+    save_file({n: w for n, w in weights.items() if n != name}, folder / "model.safetensors")
+    with pytest.raises(ConfigError, match=f"hold {count - lost.size} parameters"):
+        check_local_model(named(count))
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ConfigError, match="hold 0 parameters.*put org/tiny there"):
+        check_local_model(named(count))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_tied_output_layer_counts_once(tmp_path: Path, tied: bool) -> None:
+    """Some repositories store it although it is the input's: Qwen3-0.6B does."""
+    layer = np.zeros((5, 3), np.float32)
+    first = {"model.embed_tokens.weight": layer, "model.norm.weight": np.zeros(3, np.float32)}
+    save_file(first, tmp_path / "model-1.safetensors")
+    save_file({"lm_head.weight": layer.copy()}, tmp_path / "model-2.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"tie_word_embeddings": tied}))
+    assert count_parameters(tmp_path) == (18 if tied else 33)
+
+
+def test_a_torn_file_is_named(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(ConfigError, match="model.safetensors: cannot be read"):
+        check_local_model(named(1))
