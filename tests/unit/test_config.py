@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from grpo_replay.config import Scale
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import (
     base_model,
@@ -15,6 +16,7 @@ from grpo_replay.grid import (
     number_text,
     resolve,
     select,
+    training_settings,
 )
 from grpo_replay.plan import memory_mb, minutes_allowed, process_memory_mb
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
@@ -87,6 +89,7 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path, text: str) -> None:
         ("{training: {learning_rate: .inf}}", "training.learning_rate"),
         ("{study: x, study: y}", "key 'study' stands twice"),
         ("{scales: {s: {gpus: -1}}}", "scales.s.gpus"),
+        ("{scales: {s: {sharding: half}}}", "scales.s.sharding"),
         ("{prompt_selection: {rollouts: 1}}", "prompt_selection.rollouts"),
     ],
 )
@@ -107,6 +110,15 @@ def test_what_a_cell_does_not_use_does_not_retrain_it() -> None:
     other = study.model_copy(update={"training": training, "checkpoints": saving})
     same = [n for n in cells if resolve(study, cells[n]) == resolve(other, cells[n])]
     assert {cells[name].method for name in same} == {"base", "grpo"}
+
+
+def test_sharding_divides_among_several_gpus_and_is_part_of_the_settings_only_where_it_is() -> None:
+    study = load_study(REPOSITORY / "config" / "studies" / "paper.yaml")
+    cells = expand(study)
+    assert training_settings(study, cells["4B/grpo-seed42"])["sharding"] == "full"
+    assert "sharding" not in training_settings(study, cells["1.7B/grpo-seed42"])
+    with pytest.raises(ValueError, match=r"sharding full divides among GPUs: .* \(1\)"):
+        Scale(**{**study.scales["4B"].model_dump(), "gpus": 1})
 
 
 def test_what_is_only_compared_or_only_says_where_retrains_nothing() -> None:

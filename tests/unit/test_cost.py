@@ -10,6 +10,7 @@ from grpo_replay.errors import ConfigError
 from grpo_replay.grid import config_hash, expand, resolve, select
 from grpo_replay.plan import check_gpus, lost_files, opening
 from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text, text_bytes
+from grpo_replay.reporting.memory import memory_row, state_bytes
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.study_file import load_study
 
@@ -39,7 +40,21 @@ def test_the_papers_hours_come_out(paper: Study, tmp_path: Path) -> None:
     # 5,968 answers of 16,384 tokens, and 51,200 rollouts of 8,192, at 4 bytes a token.
     grpo = expand(paper)["4B/grpo-seed42"]
     assert text_bytes(paper, grpo) == 4 * (5_968 * 16_384 + 51_200 * 8_192)
-    assert "64.4 GB" in text  # 16 bytes for each of the 4.02 billion parameters
+
+
+def test_memory_of_each_gpu_is_stated(paper: Study) -> None:
+    scales = paper.scales
+    parameters = 4_022_468_096
+    # Float32 weights, gradients and two moments, an eighth on each of 8 GPUs; vLLM's in bfloat16.
+    assert state_bytes(scales["4B"], parameters) == 16 * parameters / 8
+    assert memory_row(paper, scales["4B"], parameters) == ["8.04 GB", "8.04 GB", "48 GB"]
+    # Everything on every GPU, and the gradients once more where several processes sum them.
+    whole = scales["4B"].model_copy(update={"sharding": "none"})
+    assert state_bytes(whole, parameters) == 20 * parameters
+    assert state_bytes(whole.model_copy(update={"gpus": 1}), parameters) == 16 * parameters
+    left = memory_row(paper, whole, parameters)[-1]
+    assert left == "does not fit, 24.4 GB too much: set sharding: full"
+    assert memory_row(paper, scales["1.7B"], 1_720_574_976) == ["34.4 GB", "3.44 GB", "21.6 GB"]
 
 
 def test_every_table_has_the_papers_number_of_trained_cells(paper: Study) -> None:

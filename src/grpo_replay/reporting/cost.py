@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from grpo_replay.config import Scale, Study
+from grpo_replay.config import Study
 from grpo_replay.grid import Cell, expand
 from grpo_replay.plan import duration, is_finished
+from grpo_replay.reporting.memory import gigabytes, memory_note, memory_row, parameter_count
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.reporting.scores import problem_count
 from grpo_replay.reporting.training_metrics import read_records
-from grpo_replay.sources import PretrainedModel
 
-# Mixed precision keeps float32 weights, gradients and two AdamW moments.
-BYTES_TRAINING = 16
 # A checkpoint holds weights and moments; two are kept, since the newest may be torn.
 BYTES_CHECKPOINT = 2 * 12
 BYTES_MODEL = 4
@@ -88,7 +86,7 @@ def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) ->
         f"{head}, {sum(c.finished for c in costs)} finished.",
         _table(_scale_rows(study, costs, measured, gpus)),
         _table(_table_rows(costs, gpus)),
-        _table(_disk_and_memory(study, costs)),
+        _table(_disk_and_memory(study, costs)) + memory_note(study),
         "Hours without a mark come from the study file, * from cells of the scale that have run.\n"
         "Narrow with --config only='<glob>'; `--until train_policy` costs the training alone.",
     ]
@@ -150,7 +148,7 @@ def _table_rows(costs: list[CellCost], gpus: int) -> list[list[str]]:
 
 def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
     head = ["scale", "models", "samples and rollouts, at most", "checkpoints of one run"]
-    rows = [[*head, "training state on each GPU"]]
+    rows = [[*head, "training state on each GPU", "vLLM's weights there", "left of 80 GB"]]
     for name, scale in study.scales.items():
         parameters = parameter_count(scale)
         own = [c.cell for c in costs if c.cell.scale == name]
@@ -158,22 +156,13 @@ def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
             rows.append(
                 [
                     name,
-                    _gigabytes(len(own) * parameters * BYTES_MODEL),
-                    _gigabytes(sum(text_bytes(study, cell) for cell in own)),
-                    _gigabytes(parameters * BYTES_CHECKPOINT),
-                    _gigabytes(parameters * BYTES_TRAINING),
+                    gigabytes(len(own) * parameters * BYTES_MODEL),
+                    gigabytes(sum(text_bytes(study, cell) for cell in own)),
+                    gigabytes(parameters * BYTES_CHECKPOINT),
+                    *memory_row(study, scale, parameters),
                 ]
             )
     return rows
-
-
-def parameter_count(scale: Scale) -> int | None:
-    """Parameters of a pretrained model; None for the tiny ones, which need no planning."""
-    return scale.model.parameters if isinstance(scale.model, PretrainedModel) else None
-
-
-def _gigabytes(count: float) -> str:
-    return f"{count / 1e9:,.3g} GB"
 
 
 def _table(rows: list[list[str]]) -> str:
