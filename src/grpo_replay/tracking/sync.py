@@ -36,7 +36,7 @@ def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
         store = Store(study.study, results)
         end_dead_runs(store, results)
         for cell in all_cells(results):
-            if not cell.is_alive:
+            if cell.has_begun and not cell.is_alive:
                 run = _sync_cell(store, cell)
                 if copy_models:
                     copy_model(store, run)
