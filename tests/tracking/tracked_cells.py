@@ -18,7 +18,8 @@ from grpo_replay.tracking import live
 from grpo_replay.tracking.live import training_run
 from grpo_replay.tracking.store import Store
 
-STUDY = load_study(Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml")
+FILE = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
+STUDY = load_study(FILE)
 CELLS = grid.expand(STUDY)
 PATIENCE = 600.0  # seconds until a wait is given up: no machine, however busy, should need them
 STEPS = 20  # of the program's training

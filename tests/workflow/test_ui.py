@@ -88,7 +88,7 @@ def test_a_completions_table_opens(
 ) -> None:
     client = MlflowClient(f"sqlite:///{finished.folder}/results/mlflow.db")
     number = client.get_experiment_by_name("tiny").experiment_id
-    (run,) = client.search_runs([number], f"tags.cell = '{OURS}'")
+    (run,) = client.search_runs([number], f"tags.cell = '{OURS}' and tags.status = 'complete'")
     browser.open(f"{experiment}/runs/{run.info.run_id}/artifacts/completions.json")
     text = browser.wait(
         "const t = document.body.innerText;"

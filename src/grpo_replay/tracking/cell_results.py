@@ -99,6 +99,11 @@ class CellResults:
         # Copied results may have lost their times.
         return _read(manifest)["model_sha256"] == folder_digest(self.folder / "model")
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything to show but settings."""
+        return bool(self.scores or self.records or (self.origin and self.cell.trained))
+
     def points(self) -> list[Point]:
         """The training steps with their times, from the file's."""
         if not self.records:
@@ -192,7 +197,7 @@ class CellResults:
 
 
 def all_cells(study_folder: Path) -> list[CellResults]:
-    """Every cell that has anything to show, in the order of their names."""
+    """Every cell whose settings are known, in the order of their names."""
     found = {
         path.parent.relative_to(study_folder / kind).as_posix()
         for kind, file in (("cells", "cell.json"), ("tracking", "origin.json"))

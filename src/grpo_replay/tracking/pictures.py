@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from grpo_replay.reporting.training_metrics import REWARD, rolling_mean
 
@@ -64,4 +65,5 @@ def _figure(title: str) -> tuple[Figure, mpl.axes.Axes]:
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     axes.set_title(title, fontsize=11)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))  # steps
     return figure, axes

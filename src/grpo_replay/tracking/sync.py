@@ -36,7 +36,7 @@ def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
         store = Store(study.study, results)
         end_dead_runs(store, results)
         for cell in all_cells(results):
-            if not cell.is_alive:
+            if cell.has_begun and not cell.is_alive:
                 run = _sync_cell(store, cell)
                 if copy_models:
                     copy_model(store, run)
@@ -83,14 +83,19 @@ def _sync_cell(store: Store, results: CellResults) -> Run:
     if sha256:
         _complete(store, results, run)
         store.set_tags(run, {"stage": "scored", "status": "complete", COMPLETE: sha256})
-        store.status(run, "FINISHED", results.end)
+        store.status(run, "FINISHED", _end(results, run))
     elif results.trained:
         store.set_tags(run, {"stage": "trained", "status": "finished"})
-        store.status(run, "FINISHED", results.end)
+        store.status(run, "FINISHED", _end(results, run))
     elif run.info.status == "RUNNING":  # and no process trains it: it was made just now
         store.set_tags(run, {"status": "killed"})
-        store.status(run, "KILLED", results.end)
+        store.status(run, "KILLED", _end(results, run))
     return run
+
+
+def _end(results: CellResults, run: Run) -> int | None:
+    """The end of the training where the run has its time too; else None, which is now."""
+    return results.end if results.end and results.end >= run.info.start_time else None
 
 
 def _sync_steps(store: Store, results: CellResults, run: Run) -> None:

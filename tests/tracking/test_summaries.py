@@ -1,0 +1,55 @@
+"""The parent of a scale and method: means and spreads over seeds, and a figure."""
+
+import json
+from pathlib import Path
+from statistics import stdev
+
+import pytest
+from tracked_cells import FILE, make_records
+
+from grpo_replay import grid
+from grpo_replay.config import Study
+from grpo_replay.files import write_json, write_text
+from grpo_replay.study_file import load_study
+from grpo_replay.tracking.store import Store
+from grpo_replay.tracking.summaries import sync_summaries
+
+
+@pytest.fixture
+def two_seeds(tmp_path: Path) -> Study:
+    """The tiny study with seeds 42 and 43."""
+    text = FILE.read_text(encoding="utf-8").replace("seeds: [42]", "seeds: [42, 43]")
+    write_text(tmp_path / "studies" / "tiny.yaml", text)
+    return load_study(tmp_path / "studies" / "tiny.yaml")
+
+
+def finish(results: Path, study: Study, cell: grid.Cell, accuracy: float) -> None:
+    """What a cell leaves, as far as summaries look at it."""
+    folder, resolved = results / "cells" / cell.cell, grid.resolve(study, cell)
+    row = {"avg_at_k": accuracy, "pass_at_k": 90.0, "mean_length": 12.0}
+    benchmarks = {name: row | {"k": b.k} for name, b in study.benchmarks.items()}
+    scores = {"config_hash": grid.config_hash(resolved), "benchmarks": benchmarks}
+    records = "".join(json.dumps(record) + "\n" for record in make_records(4))
+    write_text(folder / "train" / "metrics.jsonl", records)
+    (folder / "model").mkdir()
+    write_json(folder / "samples" / "manifest.json", {})
+    write_json(folder / "cell.json", resolved)
+    write_json(folder / "scores.json", scores)
+
+
+def test_a_parent_carries_mean_spread_and_figure(results: Path, two_seeds: Study) -> None:
+    cells = [c for c in grid.expand(two_seeds).values() if c.method == "ours"]
+    accuracy = {(10, 42): 40.0, (10, 43): 60.0, (1, 42): 30.0, (1, 43): 36.0}
+    for cell in cells:
+        finish(results, two_seeds, cell, accuracy[cell.tau_max, cell.seed])
+    store = Store(two_seeds.study, results)
+    sync_summaries(store, two_seeds, results)
+    (parent,) = store.runs(stage="summary", method="ours")
+    metrics = parent.data.metrics
+    assert (metrics["eval/avg"], metrics["seeds"]) == (50.0, 2)
+    assert metrics["eval/clock3/avg_at_4_sd"] == pytest.approx(stdev([40, 60]))
+    assert metrics["eval/pass_sd"] == 0
+    assert metrics["settings/tau1-r0.5-a0.5 avg"] == 33.0
+    assert metrics["settings/tau1-r0.5-a0.5 avg_sd"] == pytest.approx(stdev([30, 36]))
+    names = [artifact.path for artifact in store.client.list_artifacts(parent.info.run_id)]
+    assert names == ["reward_over_seeds.png"]
