@@ -468,15 +468,14 @@ def test_a_dry_run_of_the_papers_study_lists_its_jobs(finished: Workflow) -> Non
 
 
 def test_the_papers_study_does_not_start_without_its_gpus(finished: Workflow) -> None:
-    done = finished.run(study="paper")
-    assert done.returncode != 0
-    assert "a job needs 8 GPUs and 0 are declared" in done.stdout + done.stderr
-    done = finished.run("--resources", "gpu=4", study="paper")
-    assert done.returncode != 0
-    assert "a job needs 8 GPUs and 4 are declared" in done.stdout + done.stderr
-    done = finished.run("--resources", "gpu=8", study="paper", CUDA_VISIBLE_DEVICES="0,1")
-    assert done.returncode != 0
-    assert "a job needs 8 GPUs and this machine offers 2" in done.stdout + done.stderr
+    for declared, message in (
+        ([], "a job needs 8 GPUs and 0 are declared"),
+        (["--resources", "gpu=4"], "a job needs 8 GPUs and 4 are declared"),
+        (["--resources", "gpu=8"], "a job needs 8 GPUs and this machine offers 2"),
+    ):
+        command = [*finished.command(study="paper"), *declared]
+        done = finished.execute(command, CUDA_VISIBLE_DEVICES="0,1")
+        assert done.returncode != 0 and message in done.stdout + done.stderr
     assert not (finished.folder / "results" / "paper" / "cells").exists()
     plan = finished.run("plan", study="paper")
     assert plan.returncode == 0 and "27 trained cells" in plan.stdout
