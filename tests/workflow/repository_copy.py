@@ -58,9 +58,13 @@ class Workflow:
         """What a dry run would do, by rule."""
         done = self.run("-n", *arguments, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
-        lines = (done.stdout + done.stderr).splitlines()
-        rows = (line.split() for line in lines)
-        return {r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdigit() and r[0] != "total"}
+        return listed_jobs(done)
+
+
+def listed_jobs(done: subprocess.CompletedProcess) -> dict[str, int]:
+    """What a dry run listed, by rule."""
+    rows = (line.split() for line in (done.stdout + done.stderr).splitlines())
+    return {r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdigit() and r[0] != "total"}
 
 
 def copy_repository(target: Path) -> Workflow:
