@@ -79,6 +79,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_trainer.py
 	$(BIN)/python benchmarks/bench_grading.py
 	$(BIN)/python benchmarks/bench_tracking.py
+	$(BIN)/python benchmarks/bench_dag.py
 
 install: $(INSTALLED)
 

@@ -28,18 +28,18 @@ rule all:
     default_target: True
     input:
         rules.track_results.output,
-        cell_files(),
+        cell_files,
 
 
 rule cells:
     input:
-        cell_files(),
+        cell_files,
 
 
 # After a change of the grader: everything is graded again from the stored answers, without a GPU.
 rule grades:
     input:
-        expand(rules.grade_answers.output.grades, cell=CHOSEN),
+        lambda wildcards: expand(rules.grade_answers.output.grades, cell=CHOSEN),
 
 
 rule tables:

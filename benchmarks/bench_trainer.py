@@ -23,14 +23,10 @@ from scripted import TINY, Script, cell_settings, tiny_study
 
 from grpo_replay.problems import make_problems
 from grpo_replay.study_file import load_study
+from grpo_replay.training.arguments import trainer_arguments
 from grpo_replay.training.base_model import make_network, save_folder, train_tokenizer
 from grpo_replay.training.records import TrainingRecords
-from grpo_replay.training.run_training import (
-    boxed_answer_reward,
-    build_trainer,
-    trainer_arguments,
-    training_set,
-)
+from grpo_replay.training.run_training import boxed_answer_reward, build_trainer, training_set
 
 REPETITIONS, STEPS = 5, 6
 SIZES = SimpleNamespace(

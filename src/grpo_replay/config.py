@@ -22,6 +22,9 @@ from grpo_replay.sources import (
     WarmStart,
 )
 
+# vLLM's part of each GPU in a training process (TRL's default), its weights and cache within it.
+ROLLOUT_ENGINE_SHARE = 0.3
+
 
 class Scale(Strict):
     """One model size, and what a run of it needs."""
@@ -34,7 +37,14 @@ class Scale(Strict):
     hours_train: PositiveFloat
     hours_evaluate: PositiveFloat
     gpus: NonNegativeInt
+    sharding: Literal["none", "full"] = "none"
     memory_gb: PositiveFloat = 4.0
+
+    @model_validator(mode="after")
+    def _shards_need_processes(self) -> "Scale":
+        if self.sharding == "full" and self.gpus < 2:
+            raise ValueError(f"sharding full divides among GPUs: give gpus 2 or more ({self.gpus})")
+        return self
 
 
 # --- methods and grid ---

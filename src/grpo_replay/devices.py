@@ -30,6 +30,16 @@ def gpu_count() -> int:
     return sum(line.startswith("GPU ") for line in done.stdout.splitlines())
 
 
+def offered_gpus() -> int:
+    """How many GPUs a job here may take: those that CUDA_VISIBLE_DEVICES lists, where it is set."""
+    given = os.environ.get(VARIABLE)
+    return gpu_count() if given is None else _listed(given)
+
+
+def _listed(given: str) -> int:
+    return sum(bool(device.strip()) for device in given.split(","))
+
+
 @contextmanager
 def gpus(
     wanted: int, count: Callable[[], int] = gpu_count, folder: Path | None = None
@@ -44,7 +54,7 @@ def gpus(
     """
     given = os.environ.get(VARIABLE)
     if given is not None:
-        listed = sum(bool(device.strip()) for device in given.split(","))
+        listed = _listed(given)
         if listed < wanted:
             raise ConfigError(
                 f"{VARIABLE}={given!r} lists {listed} devices and this job needs {wanted}: list "

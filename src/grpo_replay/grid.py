@@ -188,6 +188,8 @@ def training_settings(study: Study, cell: Cell) -> dict:
         "cell": cell.model_dump(),
         "micro_batch": scale.micro_batch,
         "processes": max(scale.gpus, 1),
+        # Named where there is something to name: cells of other scales keep their settings.
+        **({"sharding": scale.sharding} if scale.sharding != "none" else {}),
         "training": training,
     }
 

@@ -43,6 +43,26 @@ def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> di
     return finished
 
 
+def lost_files(study: Study, cells: dict[str, Cell], results: Path) -> list[str]:
+    """What cells that are begun promise beside their scores and lack, below `results`.
+
+    Only these, since Snakemake takes minutes where all files of thousands of cells are named.
+    """
+    answers = [
+        f"{kind}/{name}.parquet" for kind in ("samples", "grades") for name in study.benchmarks
+    ]
+    answers += ["samples/manifest.json", "cell.json"]
+    records = ("metrics.jsonl", "replay.parquet", "rollouts.parquet", "settings.json")
+    trained = ["model", *(f"train/{name}" for name in records)]
+    promised = (
+        f"cells/{name}/{file}"
+        for name, cell in cells.items()
+        if (results / "cells" / name).is_dir()
+        for file in (answers + trained if cell.trained else answers)
+    )
+    return [file for file in promised if not (results / file).exists()]
+
+
 def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
     """Hours of one worker (a core, or a GPU) for what is not there yet, by the study's figures."""
     unfinished = [c for c in cells if not is_finished(study, c, results)]
@@ -72,8 +92,10 @@ def process_memory_mb(scale: Scale, attempt: int) -> int:
     return math.ceil(memory_mb(scale, attempt) / max(scale.gpus, 1))
 
 
-def check_gpus(study: Study, wanted: int, declared: int) -> None:
-    """Refuse a run one of whose jobs needs more GPUs than are declared.
+def check_gpus(study: Study, wanted: int, declared: int, there: int, config: str) -> None:
+    """Refuse a run one of whose jobs needs more GPUs than are declared, or than this machine has.
+
+    `config` is what follows `--config` (`settings.config_text`).
 
     Raises:
         ConfigError: with both numbers and the repair.
@@ -81,8 +103,14 @@ def check_gpus(study: Study, wanted: int, declared: int) -> None:
     if wanted > declared:
         raise ConfigError(
             f"study {study.study}: a job needs {wanted} GPUs and {declared} are declared: look at "
-            f"`snakemake plan --cores 1 --config study={study.study}`, then say --resources "
-            f"gpu={wanted} (or more) where they are"
+            f"`snakemake plan --cores 1 --config {config}`, then say --resources gpu={wanted} (or "
+            "more) where they are"
+        )
+    if wanted > there:
+        raise ConfigError(
+            f"study {study.study}: a job needs {wanted} GPUs and this machine offers {there}: run "
+            "it where they are (profiles/slurm, profiles/kubernetes), or narrow it with "
+            "--config only='<glob>'"
         )
 
 

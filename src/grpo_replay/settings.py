@@ -2,11 +2,13 @@
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 from grpo_replay.errors import ConfigError, suggestion
 
 SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only")
+DEFAULT_RESULTS = "results"  # config/config.yaml's
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 _ABSOLUTE = re.compile(r"sqlite:////|https?://|(postgresql|mysql)(\+\w+)?://")
 
@@ -27,6 +29,18 @@ def check_settings(config: dict) -> None:
                 f"--config {key}: unknown key{suggestion(key, SETTINGS)}; "
                 f"there are: {', '.join(SETTINGS)}"
             )
+
+
+def config_text(config: dict) -> str:
+    """What a person types behind `--config` to be at the same study and results again.
+
+    `only` is not among it, nor the store of MLflow: its URI may hold a password, and this text
+    stands in tables.
+    """
+    texts = [f"study={config['study']}"]
+    if config["results"] != DEFAULT_RESULTS:
+        texts.append(f"results={config['results']}")
+    return shlex.join(texts)
 
 
 def find_study(name: str, folder: Path) -> Path:

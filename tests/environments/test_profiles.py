@@ -7,11 +7,10 @@ from repository_copy import copy_repository
 
 def test_the_kubernetes_profile_plans_the_study(tmp_path: Path) -> None:
     workflow = copy_repository(tmp_path / "copy")
-    workflow.study.write_text(
-        workflow.study.read_text().replace("hours_train:", "gpus: 1\n    hours_train:")
-    )
+    workflow.study.write_text(workflow.study.read_text().replace("gpus: 0", "gpus: 1"))
     prefix = ("--default-storage-prefix", str(tmp_path / "storage"))
-    done = workflow.run("-n", "--profile", "profiles/kubernetes", *prefix)
+    shown = ("-n", "--quiet", "reason")  # the default profile leaves the jobs out
+    done = workflow.run(*shown, "--profile", "profiles/kubernetes", *prefix)
     assert done.returncode == 0, done.stdout + done.stderr
     jobs = (done.stdout + done.stderr).split("rule train_policy:")
     assert len(jobs) == 1 + 5

@@ -1,7 +1,8 @@
 """Trains a cell through `train_policy` with scripted rollouts; the parent process kills it.
 
 Arguments: model, problems, output, checkpoints; a fifth one, a step or "publish", ends the process
-itself in the middle of writing that step's checkpoint, or of publishing the result.
+itself in the middle of writing that step's checkpoint, or of publishing the result. Several
+processes that torch's launcher has started share the training state, and make fewer steps.
 """
 
 import os
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from scripted import Script, cell_settings, tiny_study
+from sharded_cpu import allow_sharding, sharded
 
 from grpo_replay.config import Checkpoints
 from grpo_replay.training import checkpoints as checkpoints_module
@@ -47,10 +49,15 @@ if __name__ == "__main__":
         TrainingRecords.publish = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
     elif len(sys.argv) > 5:
         die_while_saving(int(sys.argv[5]))
-    study = tiny_study(steps=40, replay_warmup=1)
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    study = tiny_study(steps=40 if processes == 1 else 4, replay_warmup=1)
+    settings = cell_settings(study, "ours", tau_max=2)
+    if processes > 1:
+        allow_sharding()
+        settings = sharded(settings, processes)
     run_training.build_trainer = partial(run_training.build_trainer, rollout_func=Script())
     run_training.train_policy(
-        cell_settings(study, "ours", tau_max=2),
+        settings,
         model,
         problems,
         output,

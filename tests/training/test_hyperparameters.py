@@ -5,7 +5,7 @@ from pathlib import Path
 from grpo_replay import grid
 from grpo_replay.reporting.paper_tables.hyperparameters import FIXED
 from grpo_replay.study_file import load_study
-from grpo_replay.training.run_training import trainer_arguments
+from grpo_replay.training.arguments import trainer_arguments
 
 NANO = Path(__file__).parents[2] / "config" / "studies" / "nano.yaml"
 

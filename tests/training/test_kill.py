@@ -17,12 +17,15 @@ SCRIPT = Path(__file__).with_name("killable.py")
 STEPS = 40
 
 
-def start(model: Path, folder: Path, *extra: str) -> subprocess.Popen:
+def start(model: Path, folder: Path, *extra: str, processes: int = 1) -> subprocess.Popen:
     problems = folder / "problems.jsonl"
     if not problems.exists():
         make_problems(load_study(TINY).problems, problems)
     paths = (model, problems, folder / "cell", folder / "checkpoints")
     command = [sys.executable, str(SCRIPT), *map(str, paths), *extra]
+    if processes > 1:
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node"]
+        command[1:1] = [*launcher, str(processes)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -103,6 +106,32 @@ def test_a_run_that_died_while_publishing_trains_no_further(
     assert metrics == expected_metrics
     assert replay.equals(expected_replay)
     assert weights == expected_weights
+
+
+def test_shards_continue_from_the_last_whole_checkpoint(tiny_model: Path, tmp_path: Path) -> None:
+    """Two processes that each hold half of the training state; one dies while it saves step 3."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+    assert start(tiny_model, whole, processes=2).wait() == 0
+    assert start(tiny_model, killed, "3", processes=2).wait() != 0
+    (run,) = (killed / "checkpoints").glob("*/checkpoint-4")  # two updates a step
+    assert len(list(run.glob("optimizer_0/*.distcp"))) == 2
+    assert not (killed / "cell" / "model").exists()
+    again = start(tiny_model, killed, processes=2)
+    assert steps_until(again, 4) == [1, 2, 3, 4]
+    assert again.wait() == 0
+    weights, replay, metrics = result(killed)
+    expected_weights, expected_replay, expected_metrics = result(whole)
+    assert metrics == expected_metrics
+    assert replay.equals(expected_replay)
+    assert replay.replayed.any()
+    assert weights == expected_weights
+    assert {file.suffix for file in (killed / "cell" / "model").iterdir()} == {
+        ".safetensors",
+        ".json",
+        ".jinja",
+    }
 
 
 def test_another_configuration_is_not_resumed(tiny_model: Path, tmp_path: Path) -> None:

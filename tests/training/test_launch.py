@@ -62,6 +62,15 @@ def test_a_process_that_fails_fails_the_cell(job: dict, capfd) -> None:
     assert not (Path(job["checkpoints"]) / "job.json").exists()
 
 
+def test_what_would_not_be_sharded_is_refused(job: dict) -> None:
+    """On a CPU accelerate shards nothing, and says nothing."""
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    settings = {**job["settings"], "sharding": "full"}
+    with pytest.raises(TrainingError, match="s.sharding: full divides among GPUs, and this torch"):
+        train_cell(job | {"settings": settings}, [])
+
+
 def test_a_gpu_that_torch_does_not_see_is_told(job: dict) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")

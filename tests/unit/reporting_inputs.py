@@ -12,6 +12,7 @@ from grpo_replay.config import Study
 from grpo_replay.reporting.scores import collect_scores, score_cell
 
 SEED = 42
+CONFIG = "study=tiny"  # what stands behind `--config`
 
 
 def small_study(**changes) -> Study:

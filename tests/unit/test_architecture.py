@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "grpo_replay"
 MODULES = sorted(SOURCE.rglob("*.py"))
 # A module may import from layers below its own, and from its own.
 LAYERS = [
-    {"errors", "files", "source_record"},
+    {"errors", "files", "source_record", "failed_jobs"},
     {"sources"},
     {
         "config",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from grpo_replay.config import Scale
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import (
     base_model,
@@ -15,9 +16,10 @@ from grpo_replay.grid import (
     number_text,
     resolve,
     select,
+    training_settings,
 )
 from grpo_replay.plan import memory_mb, minutes_allowed, process_memory_mb
-from grpo_replay.settings import check_settings, find_study, tracking_uri
+from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.sources import Benchmark, ClockBenchmark, Model
 from grpo_replay.study_file import load_study
 
@@ -87,6 +89,7 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path, text: str) -> None:
         ("{training: {learning_rate: .inf}}", "training.learning_rate"),
         ("{study: x, study: y}", "key 'study' stands twice"),
         ("{scales: {s: {gpus: -1}}}", "scales.s.gpus"),
+        ("{scales: {s: {sharding: half}}}", "scales.s.sharding"),
         ("{prompt_selection: {rollouts: 1}}", "prompt_selection.rollouts"),
     ],
 )
@@ -107,6 +110,15 @@ def test_what_a_cell_does_not_use_does_not_retrain_it() -> None:
     other = study.model_copy(update={"training": training, "checkpoints": saving})
     same = [n for n in cells if resolve(study, cells[n]) == resolve(other, cells[n])]
     assert {cells[name].method for name in same} == {"base", "grpo"}
+
+
+def test_sharding_divides_among_several_gpus_and_is_part_of_the_settings_only_where_it_is() -> None:
+    study = load_study(REPOSITORY / "config" / "studies" / "paper.yaml")
+    cells = expand(study)
+    assert training_settings(study, cells["4B/grpo-seed42"])["sharding"] == "full"
+    assert "sharding" not in training_settings(study, cells["1.7B/grpo-seed42"])
+    with pytest.raises(ValueError, match=r"sharding full divides among GPUs: .* \(1\)"):
+        Scale(**{**study.scales["4B"].model_dump(), "gpus": 1})
 
 
 def test_what_is_only_compared_or_only_says_where_retrains_nothing() -> None:
@@ -143,6 +155,13 @@ def test_a_study_is_a_name_or_a_path() -> None:
     assert find_study("nano", folder) == folder / "nano.yaml"
     for path in ("own/mine.yaml", "mine.yml", "/some/where/mine"):
         assert find_study(path, folder) == Path(path)
+
+
+def test_the_text_behind_config_names_study_and_results() -> None:
+    config = {"study": "nano", "results": "results", "tracking_uri": "http://name:word@host:1"}
+    assert config_text(config | {"only": "s/*"}) == "study=nano"
+    moved = config | {"study": "own/mine.yaml", "results": "/my results"}
+    assert config_text(moved) == "study=own/mine.yaml 'results=/my results'"
 
 
 def test_config_and_grid_import_nothing_heavy() -> None:

@@ -8,8 +8,9 @@ import pytest
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import config_hash, expand, resolve, select
-from grpo_replay.plan import check_gpus, opening
-from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text
+from grpo_replay.plan import check_gpus, lost_files, opening
+from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text, text_bytes
+from grpo_replay.reporting.memory import memory_row, state_bytes
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.study_file import load_study
 
@@ -33,7 +34,27 @@ def test_the_papers_hours_come_out(paper: Study, tmp_path: Path) -> None:
     assert sum(c.train_hours * c.gpus for c in costs) == 1236
     text = plan_text(paper, expand(paper), tmp_path, gpus=8)
     assert "27 trained cells, 3 untrained, 0 finished" in text
-    assert "64.4 GB" in text  # 16 bytes for each of the 4.02 billion parameters
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert lines["total"][1:] == ["1,272", "1,272", "159", "hours"]
+    assert lines["table08"][1:] == ["3", "3", "184", "23", "hours"]
+    # 5,968 answers of 16,384 tokens, and 51,200 rollouts of 8,192, at 4 bytes a token.
+    grpo = expand(paper)["4B/grpo-seed42"]
+    assert text_bytes(paper, grpo) == 4 * (5_968 * 16_384 + 51_200 * 8_192)
+
+
+def test_memory_of_each_gpu_is_stated(paper: Study) -> None:
+    scales = paper.scales
+    parameters = 4_022_468_096
+    # Float32 weights, gradients and two moments, an eighth on each of 8 GPUs; vLLM's in bfloat16.
+    assert state_bytes(scales["4B"], parameters) == 16 * parameters / 8
+    assert memory_row(paper, scales["4B"], parameters) == ["8.04 GB", "8.04 GB", "48 GB"]
+    # Everything on every GPU, and the gradients once more where several processes sum them.
+    whole = scales["4B"].model_copy(update={"sharding": "none"})
+    assert state_bytes(whole, parameters) == 20 * parameters
+    assert state_bytes(whole.model_copy(update={"gpus": 1}), parameters) == 16 * parameters
+    left = memory_row(paper, whole, parameters)[-1]
+    assert left == "does not fit, 24.4 GB too much: set sharding: full"
+    assert memory_row(paper, scales["1.7B"], 1_720_574_976) == ["34.4 GB", "3.44 GB", "21.6 GB"]
 
 
 def test_every_table_has_the_papers_number_of_trained_cells(paper: Study) -> None:
@@ -63,10 +84,27 @@ def test_what_is_finished_costs_nothing_more(paper: Study, tmp_path: Path) -> No
     assert "5 of 6" in plan_text(paper, cells, tmp_path, gpus=4)
 
 
-def test_more_gpus_than_declared_are_refused(paper: Study) -> None:
-    with pytest.raises(ConfigError, match="a job needs 8 GPUs and 4 are declared"):
-        check_gpus(paper, 8, 4)
-    check_gpus(paper, 4, 4)
+def test_only_what_begun_cells_lack_is_lost(paper: Study, tmp_path: Path) -> None:
+    cells = expand(paper)
+    assert lost_files(paper, cells, tmp_path) == []
+    folder = tmp_path / "cells" / "4B/grpo-seed42"
+    (folder / "train").mkdir(parents=True)
+    (folder / "train" / "replay.parquet").touch()
+    lost = lost_files(paper, cells, tmp_path)
+    for file in ("model", "cell.json", "grades/aime26.parquet", "train/metrics.jsonl"):
+        assert f"cells/4B/grpo-seed42/{file}" in lost
+    assert len(lost) == 16 and "cells/4B/grpo-seed42/train/replay.parquet" not in lost
+    (tmp_path / "cells" / "4B/base").mkdir()
+    assert len(lost_files(paper, cells, tmp_path)) == 16 + 12  # nothing of a training
+
+
+def test_more_gpus_than_declared_or_there_are_refused(paper: Study) -> None:
+    config = "study=paper results=/data"
+    with pytest.raises(ConfigError, match="a job needs 8 GPUs and 4 are declared.*=/data`"):
+        check_gpus(paper, 8, 4, 8, config)
+    with pytest.raises(ConfigError, match="a job needs 8 GPUs and this machine offers 4"):
+        check_gpus(paper, 8, 8, 4, config)
+    check_gpus(paper, 4, 4, 4, config)
 
 
 def test_the_announcement_counts_gpus(paper: Study, tmp_path: Path) -> None:

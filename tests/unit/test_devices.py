@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.devices import gpus
+from grpo_replay.devices import gpus, offered_gpus
 from grpo_replay.errors import ConfigError
 
 HOLD = """
@@ -55,6 +55,12 @@ def test_what_a_person_or_scheduler_set_is_left_alone(monkeypatch: pytest.Monkey
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "5,7"
     with pytest.raises(ConfigError, match="lists 2 devices and this job needs 4"), gpus(4):
         pass
+
+
+def test_a_set_variable_says_how_many_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    for given, count in (("5,7", 2), ("", 0)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+        assert offered_gpus() == count
 
 
 def test_without_gpus_a_study_that_needs_one_is_refused_at_once(tmp_path: Path) -> None:

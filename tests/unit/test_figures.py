@@ -202,7 +202,7 @@ def test_long_names_stay_on_the_page(tmp_path):
 
 def test_few_missing_cells_are_named(results):
     settings = all_settings(small_study())
-    scores = read_scores(results / "scores.parquet")
+    scores = read_scores(results)
     title = curves.heading(small_study(), scores[scores["cell"] != OURS], settings, "Title")
     assert title.splitlines()[-1] == f"not finished: {OURS}"
 
@@ -261,7 +261,7 @@ def test_no_age_looks_like_a_method():
 
 
 def test_points_are_the_numbers_of_the_scores(results, drawings):
-    scores = read_scores(results / "scores.parquet")
+    scores = read_scores(results)
     mean = scores[scores["cell"] == "s/ours-tau60-r0.5-a0.5-seed42"]["avg_at_k"].mean()
     line = drawings["tau_max"][0, 0].containers[0].lines[0]
     assert line.get_ydata()[3] == pytest.approx(mean)
@@ -326,7 +326,7 @@ def test_a_uniform_priority_has_no_alpha_to_differ_in():
 
 
 def test_gain_is_the_paired_difference(small):
-    study, scores = small_study(), read_scores(small / "scores.parquet")
+    study, scores = small_study(), read_scores(small)
     settings = {s.method: s for s in default_settings(study, "s")}
     number = problem_figures.gain_number(scores, settings["ours"], settings["grpo"], None)
     ours = [100, 50, 100, 0, 50, 100, 0, 50, 0]

@@ -36,7 +36,7 @@ def test_every_key_of_table_7_is_the_papers(paper: Study) -> None:
         "clip_epsilon_high": training.clip_high,
         "dual_clip": training.dual_clip,
         "advantage_epsilon": training.advantage_epsilon,
-        "optimizer": "AdamW",  # run_training.trainer_arguments
+        "optimizer": "AdamW",  # arguments.trainer_arguments
         "weight_decay": training.weight_decay,
         "gradient_clip": training.gradient_clip,
         "learning_rate_warmup": 0,  # likewise

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from reporting_inputs import (
+    CONFIG,
     paper_study,
     random_results,
     read_csv,
@@ -42,7 +43,7 @@ NAMES = [build.__name__ for build in tables.PAPER_TABLES]
 
 def source_of(study, results) -> Source:
     collect_scores(study, results, results / "scores.parquet")
-    return Source(study, read_scores(results / "scores.parquet"), results)
+    return Source(study, read_scores(results), results, CONFIG)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def whole(tmp_path_factory):
     results = tmp_path_factory.mktemp("paper")
     study = paper_study()
     random_results(study, results)
-    tables.paper_tables(study, results, results / "tables" / "table01")
+    tables.paper_tables(study, results, results / "tables" / "table01", CONFIG)
     return study, results
 
 
@@ -220,14 +221,14 @@ def test_cells_are_found_by_their_axes_whatever_their_method_is_called():
     blocks = [b.model_dump(mode="json") for b in small_study().grid]
     for block in blocks:
         block["methods"] = ["best" if m == "ours" else m for m in block["methods"]]
-    source = Source(small_study(methods=renamed, grid=blocks), None, None)
+    source = Source(small_study(methods=renamed, grid=blocks), None, None, CONFIG)
     assert source.at("xs", METHOD).method == "best"
     assert source.at("s", METHOD).tau_max == 10
     assert source.at("s", Point("anchored", "rollout", "abs_advantage", 60)).tau_max == 60
     assert source.at("s", Point("pool", "rollout", "abs_advantage")).cells == ()
     assert source.at("s", NO_REPLAY).cells[0].cell == "s/grpo-seed42"
     assert source.ablation_scales == ["s"]
-    even = Source(small_study(grid=[small_study().grid[0].model_dump()]), None, None)
+    even = Source(small_study(grid=[small_study().grid[0].model_dump()]), None, None, CONFIG)
     assert even.ablation_scales == ["xs", "s"]
 
 
@@ -246,7 +247,7 @@ def test_what_a_study_lacks_is_a_dash_and_a_line(two_cells):
 def test_nothing_finished_is_dashes_and_never_a_zero(build):
     study = paper_study()
     nothing = pd.DataFrame({"cell": [], "benchmark": []})
-    table = build(Source(study, nothing, None))
+    table = build(Source(study, nothing, None, CONFIG))
     assert len(table.rows) >= 3
     numbers = [n for row in table.rows for key, n in row.numbers.items() if key != "b_fresh"]
     assert set(numbers) <= {None}
@@ -277,11 +278,11 @@ def test_significance_is_marked_against_grpo(tmp_path):
 
 
 def test_ranks_fall_with_the_aes_and_skip_what_is_missing():
-    assert efficiency.ranks([0.1, None, 0.3, float("nan"), 0.1]) == [2, None, 1, None, 3]
+    assert efficiency.ranks([0.1, None, 0.3, float("nan"), 0.1]) == [2, None, 1, None, 2]
 
 
 def test_hyperparameters_stand_beside_the_papers():
-    table = hyperparameters.table07(Source(small_study(), None, None))
+    table = hyperparameters.table07(Source(small_study(), None, None, CONFIG))
     labels = {row.labels["setting"]: row.labels for row in table.rows}
     assert labels["learning_rate"]["value"] == "0.001" and labels["learning_rate"]["equal"] == "no"
     assert labels["clip_epsilon_high"]["equal"] == "yes"
@@ -345,7 +346,9 @@ def test_impossible_lines_of_table_1_are_marked_and_told():
     clock = paper_study().benchmarks["easy"].model_dump()
     study = paper_study(benchmarks={"aime25": clock, "hmmt_feb26": clock})
     nothing = pd.DataFrame({"cell": [], "benchmark": []})
-    table = comparison.compare(study, "table01", accuracy.table01(Source(study, nothing, None)))
+    table = comparison.compare(
+        study, "table01", accuracy.table01(Source(study, nothing, None, CONFIG))
+    )
     columns = ("aime25_avg", "aime25_pass", "hmmt_feb26_avg", "hmmt_feb26_pass")
     assert [c.key for c in table.columns] == [*columns, "avg", "pass"]
     paper = [row for row in table.rows if row.labels["source"] == "paper"]

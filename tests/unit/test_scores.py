@@ -146,7 +146,7 @@ def test_a_score_of_another_study_file_is_left_out(scored, changes: dict, capsys
             )
     other = type(study).model_validate(content)
     collect_scores(study, results, results / "scores.parquet")
-    assert len(read_scores(results / "scores.parquet")) == 2
+    assert len(read_scores(results)) == 2
     collect_scores(other, results, results / "scores.parquet")
-    assert len(read_scores(results / "scores.parquet")) == 0
+    assert len(read_scores(results)) == 0
     assert "another configuration" in capsys.readouterr().err

@@ -6,8 +6,9 @@ import shutil
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
-from reporting_inputs import read_csv, small_study, write_cell, write_metrics
+from reporting_inputs import CONFIG, read_csv, small_study, write_cell, write_metrics
 
 from grpo_replay import grid
 from grpo_replay.config import Study
@@ -15,7 +16,7 @@ from grpo_replay.reporting import tables
 from grpo_replay.reporting.formats import Number, number_text
 from grpo_replay.reporting.latex import tex
 from grpo_replay.reporting.scores import collect_scores
-from grpo_replay.reporting.summaries import default_settings
+from grpo_replay.reporting.summaries import default_settings, missing_notes
 
 OURS = "s/ours-tau{}-r0.5-a0.5-seed42"
 
@@ -51,7 +52,7 @@ def main(tmp_path_factory):
     }
     fill(small_study(), folder, finished)
     with contextlib.redirect_stderr(io.StringIO()) as stderr:
-        tables.main_table(small_study(), folder, folder / "tables" / "main")
+        tables.main_table(small_study(), folder, folder / "tables" / "main", CONFIG)
     return read_csv(folder / "tables" / "main.csv"), folder / "tables", stderr.getvalue()
 
 
@@ -98,6 +99,16 @@ def test_missing_cells_are_dashes_with_the_command(main):
     assert "warning: missing: xs/base" in stderr
 
 
+def test_the_command_declares_the_gpus_of_what_is_missing():
+    study = small_study()
+    scales = {name: scale.model_copy(update={"gpus": 2}) for name, scale in study.scales.items()}
+    study = study.model_copy(update={"scales": scales})
+    settings, nothing = default_settings(study, "s")[:1], pd.DataFrame({"cell": []})
+    notes = missing_notes(study, nothing, settings, "study=tiny results=/elsewhere")
+    command = "snakemake --cores all --resources gpu=2 --config study=tiny results=/elsewhere"
+    assert notes == [f"missing: s/base; make it with: `{command} only='s/base'`"]
+
+
 def test_one_seed_makes_no_claim(main):
     text = (main[1] / "main.md").read_text(encoding="utf-8")
     assert "Seeds n=1: one training seed" in text
@@ -125,7 +136,7 @@ def test_significant_differences_are_marked(tmp_path):
         OURS.format(10): (60, 60),
     }
     fill(study, tmp_path, finished)
-    tables.main_table(study, tmp_path, tmp_path / "main")
+    tables.main_table(study, tmp_path, tmp_path / "main", CONFIG)
     rows = read_csv(tmp_path / "main.csv")
     ours, uniform = (line_of(rows, method_key=m) for m in ("ours", "uniform-pool"))
     assert float(ours["avg_p_problems"]) < 0.01 and ours["avg_p_seeds"] == ""
@@ -143,7 +154,7 @@ def test_several_seeds_give_the_mean_and_an_interval_over_seeds(tmp_path):
         finished[f"s/grpo-seed{seed}"] = (20 + shift, 20 + shift)
         finished[f"s/ours-tau10-r0.5-a0.5-seed{seed}"] = (60 + shift, 61 + 2 * shift)
     fill(study, tmp_path, finished)
-    tables.main_table(study, tmp_path, tmp_path / "main")
+    tables.main_table(study, tmp_path, tmp_path / "main", CONFIG)
     grpo = line_of(read_csv(tmp_path / "main.csv"), method_key="grpo")
     # 25, 27.5, 30 %: mean 27.5, s = 2.5, t(0.975, 2) = 4.303, half width 4.303 * 2.5 / sqrt(3)
     assert float(grpo["avg"]) == pytest.approx(27.5)
@@ -167,7 +178,7 @@ def test_age_table_by_hand(tmp_path):
         folder,
         [{"step": s, "clip_ratio/fresh": f, "clip_ratio/replay": r} for s, f, r in steps],
     )
-    tables.age_table(study, tmp_path, tmp_path / "age")
+    tables.age_table(study, tmp_path, tmp_path / "age", CONFIG)
     rows = read_csv(tmp_path / "age.csv")
     assert [row["tau"] for row in rows] == ["GRPO (no replay)", "1", "10", "30", "60"]
     assert {row["scale"] for row in rows} == {"s"}
@@ -186,7 +197,7 @@ def test_a_study_without_ours_has_an_empty_age_table(tmp_path):
     grids = [small_study().grid[0].model_dump() | {"methods": ["grpo"]}]
     study = small_study(grid=grids)
     fill(study, tmp_path, {"s/grpo-seed42": (5, 4)})
-    tables.age_table(study, tmp_path, tmp_path / "age")
+    tables.age_table(study, tmp_path, tmp_path / "age", CONFIG)
     assert read_csv(tmp_path / "age.csv") == []
     assert "has no cells of the method ours" in (tmp_path / "age.md").read_text(encoding="utf-8")
 
@@ -221,7 +232,7 @@ def test_tex_escapes():
 
 def test_tables_are_the_same_bytes_again(main):
     _, folder, _ = main
-    tables.main_table(small_study(), folder.parent, folder / "again")
+    tables.main_table(small_study(), folder.parent, folder / "again", CONFIG)
     for suffix in ("csv", "md", "tex", "html"):
         assert (folder / f"again.{suffix}").read_bytes() == (folder / f"main.{suffix}").read_bytes()
 
@@ -231,7 +242,7 @@ def test_latex_compiles(main):
     compiler = shutil.which("pdflatex")
     if compiler is None:
         pytest.skip("pdflatex is not installed (Debian: texlive-latex-recommended)")
-    tables.age_table(small_study(), folder.parent, folder / "age")
+    tables.age_table(small_study(), folder.parent, folder / "age", CONFIG)
     for name in ("main.tex", "age.tex"):
         command = [compiler, "-interaction=nonstopmode", "-halt-on-error", name]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -1,15 +1,14 @@
-"""Trains a tiny cell with vLLM as its rollout engine: `python train.py MODEL FOLDER`.
+"""Trains a tiny cell with vLLM as its rollout engine: `python train.py MODEL FOLDER SEED [STEP]`.
 
 A random model never boxes a right answer, so the reward is whether its answer has an even number of
-tokens; everything else is the path of production.
+tokens, and every seed sees the same prompts; everything else is the path of production. With STEP
+the process ends itself before that step's checkpoint.
 """
 
+import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-from trl.generation import vllm_generation
 
 from grpo_replay.config import Checkpoints
 from grpo_replay.grid import expand, training_settings
@@ -25,28 +24,42 @@ def even_length(completions: list, completion_ids: list, **_: Any) -> list[float
     return [1.0 if len(ids) % 2 == 0 else -1.0 for ids in completion_ids]
 
 
-def main(model: Path, folder: Path) -> None:
-    """Two steps with a learning rate that old weights would be seen at."""
+class Death:
+    """A watcher that ends the process at a step."""
+
+    def __init__(self, at_step: int) -> None:
+        self.at_step = at_step
+
+    def resumed(self, records: list[dict]) -> None:
+        print("continues after", len(records), flush=True)
+
+    def step(self, record: dict) -> None:
+        if record["step"] == self.at_step:
+            os._exit(9)
+
+
+def main(model: Path, folder: Path, seed: int, last: int) -> None:
+    """Three steps with a learning rate that old weights would be seen at."""
     study = load_study(TINY)
-    changes = {"steps": 2, "learning_rate": 1e-2, "rollout_engine": "vllm"}
+    changes = {"steps": 3, "learning_rate": 1e-2, "rollout_engine": "vllm"}
     training = study.training.model_copy(update=changes)
     study = study.model_copy(update={"training": training})
     cell = next(cell for cell in expand(study).values() if cell.method == "grpo")
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     make_problems(study.problems, folder / "problems.jsonl")
     run_training.boxed_answer_reward = even_length
-    # TRL leaves the number format open, and vLLM then takes bfloat16 for a float32 model.
-    vllm_generation.LLM = partial(vllm_generation.LLM, dtype="float32")
+    make_set = run_training.training_set
+    run_training.training_set = lambda *arguments: make_set(*arguments[:-1], 0)
     run_training.train_policy(
-        training_settings(study, cell),
+        training_settings(study, cell.model_copy(update={"seed": seed})),
         model,
         folder / "problems.jsonl",
         folder / "cell",
         folder / "checkpoints",
-        Checkpoints(every=100, keep=False),
-        watchers=[],
+        Checkpoints(every=1, keep=False),
+        watchers=[Death(last)],
     )
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int((sys.argv[4:] or [0])[0]))

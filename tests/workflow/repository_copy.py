@@ -38,11 +38,15 @@ class Workflow:
 
     def run(self, *arguments: str, study: str = "tiny", **variables: str):
         """Run Snakemake and return the finished process; `a=b` goes to `--config`."""
+        return self.execute(self.command(*arguments, study=study), **variables)
+
+    def execute(self, command: list[str], **variables: str):
+        """Run a command in the copy and return the finished process."""
         own = ("GRPO_REPLAY_", "MLFLOW_TRACKING_URI")  # a test gives what it needs
         environment = {k: v for k, v in os.environ.items() if not k.startswith(own)}
         environment |= {"OMP_NUM_THREADS": "1", **variables}
         return subprocess.run(
-            self.command(*arguments, study=study),
+            command,
             cwd=self.folder,
             env=environment,
             capture_output=True,
@@ -54,9 +58,13 @@ class Workflow:
         """What a dry run would do, by rule."""
         done = self.run("-n", *arguments, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
-        lines = (done.stdout + done.stderr).splitlines()
-        rows = (line.split() for line in lines)
-        return {r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdigit() and r[0] != "total"}
+        return listed_jobs(done)
+
+
+def listed_jobs(done: subprocess.CompletedProcess) -> dict[str, int]:
+    """What a dry run listed, by rule."""
+    rows = (line.split() for line in (done.stdout + done.stderr).splitlines())
+    return {r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdigit() and r[0] != "total"}
 
 
 def copy_repository(target: Path) -> Workflow:

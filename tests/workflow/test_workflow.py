@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,9 +15,11 @@ import psutil
 import pytest
 import stand_in_conda
 import yaml
-from repository_copy import Workflow, copy_repository
+from repository_copy import REPOSITORY, Workflow, copy_repository, listed_jobs
 
+from grpo_replay.grid import expand
 from grpo_replay.statistics import reachable
+from grpo_replay.study_file import load_study
 
 CELLS = {
     "s/base",
@@ -74,6 +78,19 @@ def test_training_leaves_records_and_no_checkpoints(finished: Workflow) -> None:
     assert not list((finished.results / "checkpoints").rglob("checkpoint-*"))
 
 
+def test_every_replay_cell_trained_on_replayed_rows(finished: Workflow) -> None:
+    """After the warm-up of one step, in every step, no row older than the cell allows."""
+    study = load_study(finished.study)
+    for name, cell in expand(study).items():
+        if cell.trained:
+            rows = pd.read_parquet(finished.results / "cells" / name / "train" / "replay.parquet")
+            replayed = rows[rows["replayed"]]
+            steps = range(study.training.replay_warmup + 1, study.training.steps + 1)
+            assert set(replayed["step"]) == (set(steps) if cell.tau_max else set()), name
+            assert replayed["age"].between(1, cell.tau_max or 0).all(), name
+            assert (rows["birth_step"] == rows["step"] - rows["age"]).all(), name
+
+
 def test_progress_and_summary_are_shown(finished: Workflow) -> None:
     output = (finished.folder / "first.log").read_text()
     assert "6 cells, 0 of them finished; about" in output
@@ -106,7 +123,7 @@ def test_only_finished_makes_tables_and_no_cell(edited: Workflow) -> None:
     edited.study.write_text(text.replace("tau_max: [1, 10]", "tau_max: [2, 10]"))
     jobs = edited.jobs("only=finished")
     assert jobs["collect_scores"] == jobs["main_table"] == 1
-    assert not jobs.keys() & {"train_policy", "sample_answers", "score_cell", "write_cell"}
+    assert not jobs.keys() & {"train_policy", "sample_answers", "score_cell"}
     edited.study.write_text(text.replace("temperature: 0.6", "temperature: 0.7"))
     done = edited.run("-n", "only=finished")
     assert done.returncode != 0
@@ -120,6 +137,25 @@ def test_only_keeps_every_finished_cell_in_the_scores(finished: Workflow) -> Non
     done = finished.run()
     assert done.returncode == 0
     assert finished.jobs() == {}
+
+
+def test_the_command_of_a_missing_cell_makes_it(edited: Workflow, tmp_path: Path) -> None:
+    """In a run that was narrowed, with results elsewhere and a study file of one's own."""
+    results = shutil.copytree(edited.folder / "results", tmp_path / "elsewhere")
+    study = tmp_path / "tiny.yaml"
+    study.write_text(edited.study.read_text().replace("tau_max: [1, 10]", "tau_max: [1, 2, 10]"))
+    table = results / "tiny" / "tables" / "age.md"
+    narrowed = ("only=s/grpo-*", f"results={results}")
+    done = edited.run(str(table), "--forcerun", "collect_scores", *narrowed, study=str(study))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    [note] = [line for line in table.read_text().splitlines() if line.startswith("- missing: ")]
+    [command] = re.findall(r"`snakemake (.*)`", note)
+    assert "s/ours-tau2-r0.5-a0.5-seed42" in note
+    done = edited.execute([sys.executable, "-m", "snakemake", "-n", *shlex.split(command)])
+    assert done.returncode == 0, done.stdout + done.stderr
+    jobs = listed_jobs(done)
+    assert jobs["train_policy"] == jobs["score_cell"] == 1 and "make_base_model" not in jobs
 
 
 def test_an_edited_axis_runs_its_cells_only(edited: Workflow) -> None:
@@ -155,7 +191,7 @@ def test_a_changed_sampler_samples_again_and_trains_nothing(
     shutil.copytree(finished.folder, workflow.folder)
     raise_version(workflow, "SAMPLER_VERSION")
     jobs = workflow.jobs()
-    made_again = {"sample_answers", "grade_answers", "write_cell", "score_cell"}
+    made_again = {"sample_answers", "grade_answers", "score_cell"}
     assert {rule: jobs[rule] for rule in made_again} == dict.fromkeys(made_again, len(CELLS))
     assert not jobs.keys() & {"train_policy", "make_base_model", "make_problems", "make_benchmark"}
 
@@ -166,7 +202,7 @@ def test_a_changed_grader_grades_stored_answers_again(finished: Workflow, tmp_pa
     shutil.copytree(finished.folder, workflow.folder)
     raise_version(workflow, "GRADER_VERSION")
     assert workflow.jobs("grades") == {"grade_answers": len(CELLS), "grades": 1}
-    made_again = {"grade_answers", "write_cell", "score_cell"}
+    made_again = {"grade_answers", "score_cell"}
     jobs = workflow.jobs("all")
     assert {rule: jobs[rule] for rule in made_again} == dict.fromkeys(made_again, len(CELLS))
     assert not jobs.keys() & {"train_policy", "sample_answers", "make_base_model", "make_problems"}
@@ -238,31 +274,49 @@ def test_a_stale_cell_is_left_out_and_named(edited: Workflow) -> None:
 
 def test_a_killed_training_is_continued(finished: Workflow, tmp_path: Path) -> None:
     """SIGKILL in the middle: no half result, and the next run continues from the checkpoint."""
-    workflow = copy_repository(tmp_path / "killed")
+    workflow, process = start_training(finished, tmp_path / "killed")
+    kill_all(process.pid)
+    process.communicate()
+    assert not (workflow.folder / TRAINED).parent.with_name("model").exists()
+    workflow.run("--unlock")
+    done = workflow.run(TRAINED)
+    assert done.returncode == 0, done.stdout + done.stderr
+    metrics = pd.read_json(workflow.folder / TRAINED, lines=True)
+    assert list(metrics.step) == list(range(1, 31))
+    assert re.search(r"continues after step \d+/30, from its checkpoint", done.stderr)
+
+
+def test_a_job_that_is_killed_is_named(finished: Workflow, tmp_path: Path) -> None:
+    """As the kernel does where memory runs out: the job itself says nothing."""
+    _, process = start_training(finished, tmp_path / "killed")
+    jobs = psutil.Process(process.pid).children(recursive=True)
+    next(job for job in jobs if job.cmdline()[-1].endswith("train_policy.py")).kill()
+    printed, _ = process.communicate()
+    assert process.returncode == 1, printed
+    log = "results/tiny/logs/train_policy/s/ours-tau10-r0.5-a0.5-seed42.log"
+    assert f"[train_policy] failed (log: {log})" in printed
+
+
+TRAINED = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42/train/metrics.jsonl"
+
+
+def start_training(finished: Workflow, folder: Path) -> tuple[Workflow, subprocess.Popen]:
+    """A run of 30 steps in a workflow of its own, once it has a checkpoint."""
+    workflow = copy_repository(folder)
     for part in ("base_models", "data"):
         copy_results(finished, workflow, part)
-    study = workflow.study.read_text().replace("steps: 4\n", "steps: 30\n")
-    workflow.study.write_text(study)
-    target = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42/train/metrics.jsonl"
-    cell = workflow.folder / Path(target).parents[1]
+    workflow.study.write_text(workflow.study.read_text().replace("steps: 4\n", "steps: 30\n"))
     process = subprocess.Popen(
-        workflow.command(target),
+        workflow.command(TRAINED),
         cwd=workflow.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        text=True,
     )
     checkpoints = workflow.results / "checkpoints" / "training" / "s"
     wait_for(lambda: list(checkpoints.glob("*/*/checkpoint-*/whole.json")))
-    kill_all(process.pid)
-    process.wait()
-    assert not (cell / "model").exists()
-    workflow.run("--unlock")
-    done = workflow.run(target)
-    assert done.returncode == 0, done.stdout + done.stderr
-    metrics = pd.read_json(cell / "train" / "metrics.jsonl", lines=True)
-    assert list(metrics.step) == list(range(1, 31))
-    assert re.search(r"continues after step \d+/30, from its checkpoint", done.stderr)
+    return workflow, process
 
 
 def kill_all(pid: int) -> None:
@@ -404,16 +458,42 @@ def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_of_the_papers_study_lists_its_jobs(finished: Workflow) -> None:
-    done = finished.run("-n", study="paper")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for count in ("make_base_model 3", "train_policy 27", "sample_answers 30", "score_cell 30"):
-        assert count in " ".join(done.stdout.split()) + " ".join(done.stderr.split())
+    cells = expand(load_study(REPOSITORY / "config" / "studies" / "paper.yaml"))
+    trained = {name for name, cell in cells.items() if cell.trained}
+    jobs = finished.jobs(study="paper")
+    once = [
+        *("make_problems", "make_tracking_store", "collect_scores", "main_table", "age_table"),
+        *("paper_tables", "verifiers_table", "accuracy_figure", "tau_max_figure"),
+        *("training_figure", "clip_figure", "further_figures", "track_results", "all"),
+    ]
+    per_cell = ("sample_answers", "grade_answers", "score_cell")
+    assert (len(trained), len(cells)) == (27, 30)
+    assert jobs == {
+        "make_base_model": 3,
+        "make_benchmark": 5,
+        "train_policy": 27,
+        **dict.fromkeys(per_cell, 30),
+        **dict.fromkeys(once, 1),
+    }
+    done = finished.run("-n", "--quiet", "progress", study="paper")
+    blocks = re.split(r"\n(?=(?:local)?rule \w+:)", done.stdout + done.stderr)
+    found = [re.search(r"rule (\w+):.*wildcards: cell=(\S+)", block, re.S) for block in blocks]
+    listed = [match.groups() for match in found if match]
+    assert sorted(listed) == sorted(
+        [("train_policy", name) for name in trained]
+        + [(rule, name) for rule in per_cell for name in cells]
+    )
 
 
 def test_the_papers_study_does_not_start_without_its_gpus(finished: Workflow) -> None:
-    done = finished.run(study="paper")
-    assert done.returncode != 0
-    assert "a job needs 8 GPUs and 0 are declared" in done.stdout + done.stderr
+    for declared, message in (
+        ([], "a job needs 8 GPUs and 0 are declared"),
+        (["--resources", "gpu=4"], "a job needs 8 GPUs and 4 are declared"),
+        (["--resources", "gpu=8"], "a job needs 8 GPUs and this machine offers 2"),
+    ):
+        command = [*finished.command(study="paper"), *declared]
+        done = finished.execute(command, CUDA_VISIBLE_DEVICES="0,1")
+        assert done.returncode != 0 and message in done.stdout + done.stderr
     assert not (finished.folder / "results" / "paper" / "cells").exists()
     plan = finished.run("plan", study="paper")
     assert plan.returncode == 0 and "27 trained cells" in plan.stdout

@@ -1,7 +1,7 @@
 # All finished cells of the study in one table, and where their verifiers disagree.
 rule collect_scores:
     input:
-        cells=cell_files(),
+        cells=score_files(),
     output:
         scores=f"{RESULTS}/scores.parquet",
     log:

@@ -1,9 +1,11 @@
 # Everything that the rules look up: the study, its cells, and where things lie. Nothing here runs a job.
+import gc
 import os
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 
 # Jobs, also those in conda environments, import the package from here.
@@ -14,11 +16,18 @@ os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.environ.ge
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
-from grpo_replay import grid, plan
-from grpo_replay.settings import check_settings, find_study, tracking_uri
+# Thousands of jobs are millions of objects that stay: looking for garbage among them again and again
+# takes a good part of the time.
+gc.set_threshold(100_000, 20, 50)
+
+from grpo_replay import devices, grid, plan
+from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError
+from grpo_replay.failed_jobs import FailedJobs
 from grpo_replay.preflight import check_conda, check_inputs, source_files
+
+logger.addHandler(FailedJobs())
 
 try:
     check_settings(config)
@@ -27,6 +36,7 @@ try:
     STUDY = load_study(STUDY_FILE)
     TRACKING_URI = tracking_uri(config)
     CELLS = grid.expand(STUDY)
+    POSITIONS = {name: f"{n}/{len(CELLS)}" for n, name in enumerate(CELLS, start=1)}
     RESULTS = f"{config['results']}/{STUDY.study}"
     CHOSEN = plan.choose(STUDY, CELLS, str(config["only"]), Path(RESULTS))
     check_inputs(STUDY_FILE, STUDY)
@@ -83,18 +93,15 @@ def benchmark_of(wildcards):
     return lookup("benchmark", STUDY.benchmarks, wildcards.benchmark)
 
 
-def cell_files():
-    """What `cells` makes: all that the chosen cells promise, so that a lost file is made again."""
-    kinds = {True: ["train/metrics.jsonl", "train/replay.parquet", "train/rollouts.parquet"]}
-    kinds[True] += ["train/settings.json", "model"]
-    answers = expand(
-        "{kind}/{benchmark}.parquet", kind=["samples", "grades"], benchmark=STUDY.benchmarks
-    )
-    return [
-        f"{RESULTS}/cells/{name}/{file}"
-        for name, cell in CHOSEN.items()
-        for file in ["scores.json", "samples/manifest.json", *answers, *kinds.get(cell.trained, [])]
-    ]
+def cell_files(wildcards):
+    """What `cells` makes: scores, and what a cell that is begun has lost."""
+    lost = plan.lost_files(STUDY, CHOSEN, Path(RESULTS))
+    return score_files() + [f"{RESULTS}/{file}" for file in lost]
+
+
+def score_files():
+    """The scores of the chosen cells."""
+    return [f"{RESULTS}/cells/{name}/scores.json" for name in CHOSEN]
 
 
 def start_model(wildcards):
@@ -123,7 +130,7 @@ def benchmark_files():
 
 def position(wildcards):
     """Which cell of how many."""
-    return f"{list(CELLS).index(cell_of(wildcards).cell) + 1}/{len(CELLS)}"
+    return POSITIONS[cell_of(wildcards).cell]
 
 
 def study_plan():
@@ -149,7 +156,7 @@ def planned_jobs():
 
 
 def check_hardware():
-    """Refuse to start what does not fit the declared GPUs; a cluster refuses by itself.
+    """Refuse to start what does not fit the GPUs declared and there; a cluster refuses by itself.
 
     By the study's numbers: Snakemake cuts what a job asks for down to what is declared.
     """
@@ -159,7 +166,9 @@ def check_hardware():
         wanted = [STUDY.scales[CELLS[cell].scale].gpus for cell in training]
         wanted += [min(STUDY.scales[CELLS[cell].scale].gpus, 1) for cell in sampling]
         if workflow.local_exec:
-            plan.check_gpus(STUDY, max(wanted, default=0), declared_gpus())
+            most = max(wanted, default=0)
+            offered = devices.offered_gpus() if most else 0
+            plan.check_gpus(STUDY, most, declared_gpus(), offered, config_text(config))
     except GrpoReplayError as error:
         raise WorkflowError(str(error)) from None
 

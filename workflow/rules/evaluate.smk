@@ -48,11 +48,12 @@ rule grade_answers:
         "../scripts/grade_answers.py"
 
 
+# The settings are written with the scores that they decided.
 rule score_cell:
     input:
-        cell=f"{RESULTS}/cells/{{cell}}/cell.json",
         grades=rules.grade_answers.output.grades,
     output:
+        cell=f"{RESULTS}/cells/{{cell}}/cell.json",
         scores=f"{RESULTS}/cells/{{cell}}/scores.json",
     log:
         f"{LOGS}/score_cell/{{cell}}.log",
@@ -61,6 +62,7 @@ rule score_cell:
     resources:
         position=position,
     params:
+        resolved=lambda wildcards: grid.resolve(STUDY, cell_of(wildcards)),
         benchmarks=list(STUDY.benchmarks),
     script:
         "../scripts/score_cell.py"

@@ -10,6 +10,7 @@ rule main_table:
         "../../envs/report.yaml"
     params:
         study=STUDY.model_dump(mode="json"),
+        config=config_text(config),
     script:
         "../scripts/present.py"
 

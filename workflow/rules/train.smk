@@ -1,8 +1,7 @@
-# One cell: its resolved settings, and its training.
-# On a cluster these stay where snakemake runs: a queue would take longer.
+# The training of one cell.
+# On a cluster this stays where snakemake runs: a queue would take longer.
 localrules:
     make_tracking_store,
-    write_cell,
 
 
 rule make_tracking_store:
@@ -18,19 +17,6 @@ rule make_tracking_store:
         study=STUDY.study,
     script:
         "../scripts/make_tracking_store.py"
-
-
-rule write_cell:
-    output:
-        cell=f"{RESULTS}/cells/{{cell}}/cell.json",
-    log:
-        f"{LOGS}/write_cell/{{cell}}.log",
-    conda:
-        "../../envs/report.yaml"
-    params:
-        resolved=lambda wildcards: grid.resolve(STUDY, cell_of(wildcards)),
-    script:
-        "../scripts/write_cell.py"
 
 
 # The settings come as params: only a change of what a cell learns from retrains it. No input may be

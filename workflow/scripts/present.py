@@ -11,4 +11,5 @@ with job(snakemake.log[0], snakemake.rule):
     makers = (tables.main_table, tables.age_table, tables.paper_tables)
     make = {maker.__name__: maker for maker in makers}[snakemake.rule]
     study = Study.model_validate(snakemake.params.study)
-    make(study, Path(snakemake.input.scores).parent, Path(snakemake.output[0]).with_suffix(""))
+    results, stem = Path(snakemake.input.scores).parent, Path(snakemake.output[0]).with_suffix("")
+    make(study, results, stem, snakemake.params.config)

@@ -1,4 +1,4 @@
-"""Score one cell, and complete its run in MLflow."""
+"""Write one cell's settings and scores, and complete its run in MLflow."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,15 @@ from grpo_replay.console import job
 
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
+    from grpo_replay.files import write_json
     from grpo_replay.reporting.scores import score_cell
     from grpo_replay.tracking.series import evaluation_metrics
     from grpo_replay.tracking.sync import sync_scored_cell
 
     grades = dict(zip(params.benchmarks, map(Path, snakemake.input.grades), strict=True))
-    output = Path(snakemake.output.scores)
-    score_cell(Path(snakemake.input.cell), grades, output)
+    settings, output = Path(snakemake.output.cell), Path(snakemake.output.scores)
+    write_json(settings, params.resolved)
+    score_cell(settings, grades, output)
     metrics = evaluation_metrics(json.loads(output.read_text(encoding="utf-8")))
     sync_scored_cell(output.parent)
     terminal.say(f"finished: avg {metrics['eval/avg']:.1f} %, pass {metrics['eval/pass']:.1f} %")

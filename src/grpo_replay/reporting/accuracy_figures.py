@@ -10,7 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from grpo_replay.config import Study
-from grpo_replay.reporting.canvas import EMPTY_TEXT, legend_below, panels, say_empty
+from grpo_replay.reporting.canvas import (
+    EMPTY_TEXT,
+    draw_point,
+    error,
+    legend_below,
+    panels,
+    say_empty,
+)
 from grpo_replay.reporting.curves import heading
 from grpo_replay.reporting.formats import DASH, Number
 from grpo_replay.reporting.labels import (
@@ -30,13 +37,15 @@ from grpo_replay.reporting.summaries import (
     Setting,
     age_settings,
     default_settings,
+    grpo_of,
     mean_number,
     tau_settings,
     used_scales,
 )
-from grpo_replay.reporting.tables import SCORES_FILE
 
 _METRIC_NAMES = {"avg_at_k": "avg@k", "pass_at_k": "pass@k"}
+# Points from the palest to the darkest cell, at least: noise must not look like a finding.
+_LEAST_RANGE = 5.0
 _CHANCE_LINE = {"color": "#444444", "linestyle": (0, (2, 3)), "linewidth": 1.2}
 
 
@@ -45,7 +54,7 @@ _CHANCE_LINE = {"color": "#444444", "linestyle": (0, (2, 3)), "linewidth": 1.2}
 
 def accuracy_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean avg@k and pass@k over the benchmarks by method and scale, with the chance line."""
-    scores, scales = read_scores(results / SCORES_FILE), used_scales(study)
+    scores, scales = read_scores(results), used_scales(study)
     by_scale = {scale: default_settings(study, scale) for scale in scales}
     shown = [setting for settings in by_scale.values() for setting in settings]
     # The same rows at every scale, in the order of the study; a method that a scale lacks is blank.
@@ -77,32 +86,13 @@ def _accuracy_panel(
 ) -> None:
     for setting in settings:
         number, position = mean_number(scores, setting, metric), methods.index(setting.method)
-        style = method_style(study, setting.method)
         if number is not None:
-            panel.errorbar(
-                [number.value],
-                [position],
-                xerr=error(number),
-                color=style.colour,
-                marker=style.marker,
-                markersize=5,
-                capsize=4,
-                linewidth=1.6,
-            )
+            draw_point(panel, number, position, method_style(study, setting.method))
         else:
             across = panel.get_yaxis_transform()
             panel.text(0.5, position, "no finished cell", transform=across, **EMPTY_TEXT)
     panel.set_yticks(range(len(methods)), [figure_text(method_name(m)) for m in methods])
     panel.set_ylim(len(methods) - 0.5, -0.5)
-
-
-def error(number: Number) -> np.ndarray | None:
-    """Return the (2, 1) distances to the ends of the interval, None where there is none."""
-    interval = number.shown_interval
-    if interval is None:
-        return None
-    low, high = interval
-    return np.array([[max(number.value - low, 0)], [max(high - number.value, 0)]])
 
 
 def _mean_chance(study: Study, metric: str) -> float:
@@ -115,7 +105,7 @@ def _mean_chance(study: Study, metric: str) -> float:
 
 def tau_max_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean avg@k of `ours` against tau_max with intervals, a panel a scale, GRPO for reference."""
-    scores, by_scale = read_scores(results / SCORES_FILE), age_settings(study, OURS)
+    scores, by_scale = read_scores(results), age_settings(study, OURS)
     shown = [setting for settings in by_scale.values() for setting in settings]
     title = heading(study, scores, shown, "Accuracy against the age limit of replay")
     with panels(output_stem, 1, max(len(by_scale), 1), 4.2, 3.0, title) as (figure, axes):
@@ -164,7 +154,7 @@ def _errors(numbers: list[Number]) -> np.ndarray:
 
 
 def _reference_line(panel: Axes, study: Study, scores: pd.DataFrame, scale: str) -> None:
-    grpo = next((s for s in default_settings(study, scale) if s.method == GRPO), None)
+    grpo = grpo_of(default_settings(study, scale))
     number = mean_number(scores, grpo, "avg_at_k") if grpo else None
     if number is None:
         return
@@ -180,7 +170,7 @@ def _reference_line(panel: Axes, study: Study, scores: pd.DataFrame, scale: str)
 
 def method_tau_max_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean avg@k of every method at every tau_max, a heat map a scale; absent cells are blank."""
-    scores, scales = read_scores(results / SCORES_FILE), used_scales(study)
+    scores, scales = read_scores(results), used_scales(study)
     methods = [BASE, *study.methods]
     by_place = {
         (scale, method, setting.tau_max): setting
@@ -232,4 +222,5 @@ def _heat_map(
 def _clear_limits(values: np.ndarray) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
-    return low, low + max(2.0 * (high - low), 1e-9)
+    span = max(high - low, _LEAST_RANGE)
+    return low - 0.5 * span, low + 2.0 * span  # the lowest is not white: that is an absent cell

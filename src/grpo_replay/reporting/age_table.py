@@ -6,7 +6,7 @@ import pandas as pd
 
 from grpo_replay.config import Study
 from grpo_replay.reporting.formats import Column, Row, Table
-from grpo_replay.reporting.labels import GRPO, OURS
+from grpo_replay.reporting.labels import OURS
 from grpo_replay.reporting.main_table import (
     HIDDEN,
     INTERVAL_NOTE,
@@ -19,6 +19,7 @@ from grpo_replay.reporting.summaries import (
     Setting,
     age_settings,
     default_settings,
+    grpo_of,
     missing_notes,
 )
 from grpo_replay.reporting.training_metrics import CLIP_FRESH, CLIP_REPLAY
@@ -32,12 +33,15 @@ CLIP_NOTE = (
 )
 
 
-def build(study: Study, scores: pd.DataFrame, results: Path) -> Table:
-    """The age table, GRPO above the ages for reference; empty, with a note, without the method."""
+def build(study: Study, scores: pd.DataFrame, results: Path, config: str) -> Table:
+    """The age table, GRPO above the ages for reference; empty, with a note, without the method.
+
+    `config` is what the command of a note has behind `--config`.
+    """
     by_scale = age_settings(study, OURS)
     rows, settings = [], []
     for scale, ages in by_scale.items():
-        grpo = next((s for s in default_settings(study, scale) if s.method == GRPO), None)
+        grpo = grpo_of(default_settings(study, scale))
         shown = ([grpo] if grpo else []) + ages
         settings += shown
         rows += scale_rows(study, scores, results, shown, grpo)
@@ -53,7 +57,7 @@ def build(study: Study, scores: pd.DataFrame, results: Path) -> Table:
             *other_axes_note(settings),
             *comparison_notes(scores, settings),
             *absent,
-            *missing_notes(study, scores, settings),
+            *missing_notes(study, scores, settings, config),
         ],
         hidden=HIDDEN,
     )

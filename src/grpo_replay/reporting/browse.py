@@ -18,8 +18,7 @@ from grpo_replay.grid import Cell
 from grpo_replay.problems import read_problems
 from grpo_replay.reporting.browse_html import styled
 from grpo_replay.reporting.labels import BASE
-from grpo_replay.reporting.scores import read_scores
-from grpo_replay.reporting.tables import SCORES_FILE
+from grpo_replay.reporting.scores import SCORES_FILE, read_scores
 from grpo_replay.reporting.training_metrics import LOG_RATIO, read_records
 
 _AXES = ["scale", "method", "tau_max", "replay_ratio", "alpha", "seed"]
@@ -51,7 +50,7 @@ def study_cells(results: Path, cells: str = "*") -> pd.DataFrame:
     Raises:
         DataError: no scores, or a glob that matches no cell.
     """
-    scores = read_scores(existing(results / SCORES_FILE))
+    scores = read_scores(existing(results / SCORES_FILE).parent)
     by_cell = scores.groupby("cell", sort=False)
     # `first` would skip missing axes; a cell's rows agree in them.
     frame = by_cell[_AXES].head(1).set_index(by_cell.head(1)["cell"])
@@ -73,13 +72,13 @@ def as_cell(cells: pd.DataFrame, name: str) -> Cell:
 
 def benchmark_names(results: Path) -> list[str]:
     """The benchmarks of a study, in its order."""
-    return list(dict.fromkeys(read_scores(existing(results / SCORES_FILE))["benchmark"]))
+    return list(dict.fromkeys(read_scores(existing(results / SCORES_FILE).parent)["benchmark"]))
 
 
 def benchmark_overview(results: Path, benchmark: str, cells: str = "*") -> pd.DataFrame:
     """Percent of a problem's k samples that are correct: one row a problem, one column a cell."""
     chosen = list(study_cells(results, cells).index)
-    scores = read_scores(results / SCORES_FILE)
+    scores = read_scores(results)
     scores = scores[scores["benchmark"] == benchmark].set_index("cell")
     if scores.empty:
         raise _unknown("benchmark", benchmark, benchmark_names(results), results)

@@ -16,6 +16,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from grpo_replay.files import whole_file
+from grpo_replay.reporting.formats import Number
+from grpo_replay.reporting.labels import Style
 
 DPI = 150
 # About what text takes: a letter of a title and of a legend, and a legend's entry besides its text.
@@ -32,6 +34,8 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    # Ticks are numbers to be read, not to be added to another one above the axis.
+    "axes.formatter.useoffset": False,
     "grid.color": "#e3e3e3",
     "grid.linewidth": 0.6,
     "axes.axisbelow": True,
@@ -78,6 +82,40 @@ def _wrapped(title: str, inches: float) -> str:
         for line in title.splitlines()
     ]
     return "\n".join(parts)
+
+
+def draw_point(
+    panel: Axes,
+    x: Number | float,
+    y: Number | float,
+    style: Style,
+    label: str | None = None,
+) -> None:
+    """Draw one value in its look, with the interval of each coordinate that has one."""
+    at = [number.value if isinstance(number, Number) else number for number in (x, y)]
+    ends = [error(number) if isinstance(number, Number) else None for number in (x, y)]
+    panel.errorbar(
+        [at[0]],
+        [at[1]],
+        xerr=ends[0],
+        yerr=ends[1],
+        color=style.colour,
+        marker=style.marker,
+        markersize=5.5,
+        linewidth=0,
+        elinewidth=1.4,
+        capsize=3,
+        label=label,
+    )
+
+
+def error(number: Number) -> np.ndarray | None:
+    """Return the (2, 1) distances to the ends of the interval, None where there is none."""
+    interval = number.shown_interval
+    if interval is None:
+        return None
+    low, high = interval
+    return np.array([[max(number.value - low, 0)], [max(high - number.value, 0)]])
 
 
 def say_empty(axes: Axes, text: str = "no finished cell") -> None:

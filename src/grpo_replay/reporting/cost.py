@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from grpo_replay.config import Scale, Study
+from grpo_replay.config import Study
 from grpo_replay.grid import Cell, expand
 from grpo_replay.plan import duration, is_finished
+from grpo_replay.reporting.memory import gigabytes, memory_note, memory_row, parameter_count
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.reporting.scores import problem_count
 from grpo_replay.reporting.training_metrics import read_records
-from grpo_replay.sources import PretrainedModel
 
-# Mixed precision keeps float32 weights, gradients and two AdamW moments.
-BYTES_TRAINING = 16
 # A checkpoint holds weights and moments; two are kept, since the newest may be torn.
 BYTES_CHECKPOINT = 2 * 12
 BYTES_MODEL = 4
+# About what the text of a token takes; the files are compressed.
+BYTES_TOKEN = 4
+# A study without GPUs is thought to have two cores.
+CORES = 2
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,17 @@ def measured_hours(study: Study, results: Path) -> dict[str, float]:
     return {scale: fmean(values) for scale, values in hours.items()}
 
 
+def text_bytes(study: Study, cell: Cell) -> int:
+    """What a cell's samples and its training rollouts take, were all as long as they may be."""
+    training, scale = study.training, study.scales[cell.scale]
+    answers = sum(problem_count(b) * b.k for b in study.benchmarks.values())
+    tokens = answers * scale.evaluation_max_tokens
+    if cell.trained:
+        rollouts = training.steps * training.rollouts_per_step
+        tokens += rollouts * training.max_completion_tokens
+    return tokens * BYTES_TOKEN
+
+
 def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) -> str:
     """The whole plan, for the terminal; `gpus` is how many may be used at a time."""
     measured = measured_hours(study, results)
@@ -71,8 +85,8 @@ def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) ->
     parts = [
         f"{head}, {sum(c.finished for c in costs)} finished.",
         _table(_scale_rows(study, costs, measured, gpus)),
-        _table(_table_rows(costs)),
-        _table(_disk_and_memory(study, costs)),
+        _table(_table_rows(costs, gpus)),
+        _table(_disk_and_memory(study, costs)) + memory_note(study),
         "Hours without a mark come from the study file, * from cells of the scale that have run.\n"
         "Narrow with --config only='<glob>'; `--until train_policy` costs the training alone.",
     ]
@@ -88,8 +102,6 @@ def _scale_rows(
         own = [c for c in costs if c.cell.scale == name]
         if not own:
             continue
-        left = sum(c.device_hours for c in own if not c.finished)
-        at_once = max(1, gpus // scale.gpus) * scale.gpus if scale.gpus else 2
         mark = "*" if name in measured else ""
         rows.append(
             [
@@ -97,53 +109,60 @@ def _scale_rows(
                 str(scale.gpus),
                 f"{sum(not c.finished for c in own)} of {len(own)}",
                 f"{max(c.train_hours for c in own):.2g}{mark}",
-                f"{left:,.4g}",
+                f"{_hours_left(own):,.4g}",
                 f"{sum(c.device_hours for c in own):,.4g}",
-                duration(left / at_once) if left else "-",
+                _wall_time(own, gpus),
             ]
         )
-    total = sum(c.device_hours for c in costs if not c.finished)
     training = sum(c.train_hours * max(c.gpus, 1) for c in costs)
     everything = sum(c.device_hours for c in costs)
-    rows.append(["total", "", "", "", f"{total:,.4g}", f"{everything:,.4g}", ""])
+    total = [f"{_hours_left(costs):,.4g}", f"{everything:,.4g}", _wall_time(costs, gpus)]
+    rows.append(["total", "", "", "", *total])
     rows.append(["training alone", "", "", "", "", f"{training:,.4g}", ""])
     return rows
 
 
-def _table_rows(costs: list[CellCost]) -> list[list[str]]:
-    rows = [["paper's table", "cells", "cells left", "hours of these alone"]]
+def _hours_left(costs: list[CellCost]) -> float:
+    return sum(c.device_hours for c in costs if not c.finished)
+
+
+def _wall_time(costs: list[CellCost], gpus: int) -> str:
+    """How long the unfinished ones take: as many runs at a time as the GPUs (or cores) hold."""
+    hours = 0.0
+    for cost in costs:
+        if not cost.finished:
+            at_once = max(1, gpus // cost.gpus) * cost.gpus if cost.gpus else CORES
+            hours += cost.device_hours / at_once
+    return duration(hours) if hours else "-"
+
+
+def _table_rows(costs: list[CellCost], gpus: int) -> list[list[str]]:
+    rows = [["paper's table", "cells", "cells left", "hours of these alone", "wall time"]]
     for table in sorted({name for c in costs for name in tables_of(c.cell)}):
         own = [c for c in costs if table in tables_of(c.cell)]
-        left = [c for c in own if not c.finished]
-        hours = sum(c.device_hours for c in left)
-        rows.append([table, str(len(own)), str(len(left)), f"{hours:,.4g}"])
+        left = str(sum(not c.finished for c in own))
+        hours = f"{_hours_left(own):,.4g}"
+        rows.append([table, str(len(own)), left, hours, _wall_time(own, gpus)])
     return rows
 
 
 def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
-    rows = [["scale", "models", "checkpoints of one run", "training state on each GPU"]]
+    head = ["scale", "models", "samples and rollouts, at most", "checkpoints of one run"]
+    rows = [[*head, "training state on each GPU", "vLLM's weights there", "left of 80 GB"]]
     for name, scale in study.scales.items():
         parameters = parameter_count(scale)
-        cells = sum(c.cell.scale == name for c in costs)
-        if parameters and cells:
+        own = [c.cell for c in costs if c.cell.scale == name]
+        if parameters and own:
             rows.append(
                 [
                     name,
-                    _gigabytes(cells * parameters * BYTES_MODEL),
-                    _gigabytes(parameters * BYTES_CHECKPOINT),
-                    _gigabytes(parameters * BYTES_TRAINING),
+                    gigabytes(len(own) * parameters * BYTES_MODEL),
+                    gigabytes(sum(text_bytes(study, cell) for cell in own)),
+                    gigabytes(parameters * BYTES_CHECKPOINT),
+                    *memory_row(study, scale, parameters),
                 ]
             )
     return rows
-
-
-def parameter_count(scale: Scale) -> int | None:
-    """Parameters of a pretrained model; None for the tiny ones, which need no planning."""
-    return scale.model.parameters if isinstance(scale.model, PretrainedModel) else None
-
-
-def _gigabytes(count: float) -> str:
-    return f"{count / 1e9:,.3g} GB"
 
 
 def _table(rows: list[list[str]]) -> str:

@@ -31,7 +31,6 @@ from grpo_replay.reporting.summaries import (
     finished_cells,
     used_scales,
 )
-from grpo_replay.reporting.tables import SCORES_FILE
 from grpo_replay.reporting.training_metrics import read_metrics, rolling_mean
 
 MAX_NAMED = 2
@@ -160,7 +159,7 @@ def curve_grid(
     groups_in_rows: bool = False,
 ) -> None:
     """Draw every quantity (a row each) for every group (a column each) over the training steps."""
-    scores = read_scores(results / SCORES_FILE)
+    scores = read_scores(results)
     shown = groups or [Group("", ())]
     shape = (len(quantities), len(shown))
     title = heading(study, scores, group_settings(groups), f"{title}, 5-step rolling mean")

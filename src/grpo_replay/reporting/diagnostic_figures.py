@@ -26,7 +26,6 @@ from grpo_replay.reporting.curves import (
 )
 from grpo_replay.reporting.scores import read_scores
 from grpo_replay.reporting.summaries import finished_cells
-from grpo_replay.reporting.tables import SCORES_FILE
 from grpo_replay.reporting.training_metrics import log_ratio_by_age
 
 # Greys and hatches: the colours belong to the methods.
@@ -58,7 +57,7 @@ def drift_figure(study: Study, results: Path, output_stem: Path) -> None:
 
 def log_ratio_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean log ratio to the birth policy by age, over the whole run (its negative estimates KL)."""
-    scores, groups = read_scores(results / SCORES_FILE), replay_groups(study)
+    scores, groups = read_scores(results), replay_groups(study)
     shown = groups or [Group("", ())]
     title = heading(study, scores, group_settings(groups), "Log ratio to the birth policy by age")
     with panels(output_stem, 1, len(shown), 3.2, 2.6, title) as (figure, axes):
@@ -118,7 +117,7 @@ def completions_figure(study: Study, results: Path, output_stem: Path) -> None:
 
 def seconds_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean seconds a training step spends in generation, scoring and update, by method."""
-    scores, groups = read_scores(results / SCORES_FILE), method_groups(study)
+    scores, groups = read_scores(results), method_groups(study)
     title = heading(study, scores, group_settings(groups), "Seconds of a training step by part")
     most = max(len(group.lines) for group in groups)
     height = 0.9 + 0.35 * most

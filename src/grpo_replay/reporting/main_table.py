@@ -4,7 +4,7 @@ import pandas as pd
 
 from grpo_replay.config import Study
 from grpo_replay.reporting.formats import Column, Number, Row, Table
-from grpo_replay.reporting.labels import BASE, GRPO, method_name
+from grpo_replay.reporting.labels import BASE, method_name
 from grpo_replay.reporting.scores import problem_count
 from grpo_replay.reporting.significance import NOTE_PROBLEMS, NOTE_SEEDS, SHORT, marked_means
 from grpo_replay.reporting.summaries import (
@@ -13,6 +13,7 @@ from grpo_replay.reporting.summaries import (
     benchmark_number,
     default_settings,
     finished_cells,
+    grpo_of,
     missing_notes,
     used_scales,
 )
@@ -26,8 +27,11 @@ INTERVAL_NOTE = (
 )
 
 
-def build(study: Study, scores: pd.DataFrame) -> Table:
-    """The main table from `scores.parquet`; a cell without scores is a dash and a note."""
+def build(study: Study, scores: pd.DataFrame, config: str) -> Table:
+    """The main table from `scores.parquet`; a cell without scores is a dash and a note.
+
+    `config` is what the note's command has behind `--config`.
+    """
     by_scale = {scale: default_settings(study, scale) for scale in used_scales(study)}
     settings = [setting for found in by_scale.values() for setting in found]
     rows = []
@@ -43,7 +47,7 @@ def build(study: Study, scores: pd.DataFrame) -> Table:
             "Avg and Pass: unweighted means over the benchmarks. Chance: answers drawn at random.",
             *setting_notes(settings),
             *comparison_notes(scores, settings),
-            *missing_notes(study, scores, settings),
+            *missing_notes(study, scores, settings, config),
         ],
         hidden=HIDDEN,
     )
@@ -77,7 +81,7 @@ def mean_columns(study: Study, group: str, decimals: int = 1) -> list[Column]:
 
 def scale_rows(study: Study, scores: pd.DataFrame, settings: list[Setting]) -> list[Row]:
     """A row a setting of one scale: every benchmark, and the means with marks against GRPO."""
-    grpo = next((s for s in settings if s.method == GRPO), None)
+    grpo = grpo_of(settings)
     rows = []
     for setting, means in zip(settings, marked_means(scores, settings, grpo), strict=True):
         numbers = {

@@ -11,11 +11,10 @@ from matplotlib.axes import Axes
 
 from grpo_replay import metrics, statistics
 from grpo_replay.config import Study
-from grpo_replay.reporting.accuracy_figures import error
-from grpo_replay.reporting.canvas import legend_below, panels, say_empty
+from grpo_replay.reporting.canvas import draw_point, legend_below, panels, say_empty
 from grpo_replay.reporting.curves import heading, method_line, plot_line
 from grpo_replay.reporting.formats import Number
-from grpo_replay.reporting.labels import BASE, GRPO, figure_text, method_name, method_style
+from grpo_replay.reporting.labels import BASE, GRPO, figure_text
 from grpo_replay.reporting.scores import read_scores
 from grpo_replay.reporting.significance import means_by_seed
 from grpo_replay.reporting.summaries import (
@@ -28,13 +27,13 @@ from grpo_replay.reporting.summaries import (
     default_settings,
     ends,
     finished_cells,
+    grpo_of,
     mean_number,
     problem_values,
     same_problems,
     used_scales,
     with_seeds,
 )
-from grpo_replay.reporting.tables import SCORES_FILE
 
 _NAN = float("nan")
 # A band has an interval for each k: fewer resamples than the tables, the ends move by about 0.1.
@@ -49,7 +48,7 @@ def pass_at_k_figure(study: Study, results: Path, output_stem: Path) -> None:
 
     A column a scale; a row for each n, with the benchmarks that have as many samples or more.
     """
-    scores, scales = read_scores(results / SCORES_FILE), used_scales(study)
+    scores, scales = read_scores(results), used_scales(study)
     sizes = sorted({benchmark.k for benchmark in study.benchmarks.values()})
     shown = [s for scale in scales for s in default_settings(study, scale)]
     title = heading(study, scores, shown, "pass@k against k, 95 % bands over problems")
@@ -116,7 +115,7 @@ def _pass_values(scores: pd.DataFrame, cell: str, k: int) -> pd.Series:
 
 def accuracy_length_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean avg@k against mean answer length of every setting, with AES contours against GRPO."""
-    scores, scales = read_scores(results / SCORES_FILE), used_scales(study)
+    scores, scales = read_scores(results), used_scales(study)
     title = "Accuracy against length, contours of AES against GRPO"
     title = heading(study, scores, all_settings(study), title)
     with panels(output_stem, 1, len(scales), 3.6, 3.4, title) as (figure, axes):
@@ -136,20 +135,9 @@ def _length_panel(panel: Axes, study: Study, scores: pd.DataFrame, settings: lis
         length = mean_number(scores, setting, "mean_length")
         if accuracy is None or length is None:
             continue
-        style = method_style(study, setting.method)
         points[setting] = (accuracy.value, length.value)
-        panel.errorbar(
-            [length.value],
-            [accuracy.value],
-            xerr=error(length),
-            yerr=error(accuracy),
-            color=style.colour,
-            marker=style.marker,
-            markersize=6,
-            linewidth=0,
-            elinewidth=0.8,
-            label=figure_text(method_name(setting.method)),
-        )
+        line = method_line(study, setting)
+        draw_point(panel, length, accuracy, line.style, line.label)
     if not points:
         say_empty(panel)
         return
@@ -214,7 +202,7 @@ def _contours(panel: Axes, accuracy: float, length: float) -> None:
 
 def gain_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Forest plot of the gain in avg@k over GRPO on each benchmark and their mean."""
-    scores, scales = read_scores(results / SCORES_FILE), used_scales(study)
+    scores, scales = read_scores(results), used_scales(study)
     shown = [s for scale in scales for s in default_settings(study, scale) if s.method != BASE]
     title = heading(study, scores, shown, "Gain over GRPO, paired on the same problems")
     names = [*study.benchmarks, None]
@@ -238,29 +226,19 @@ def _gain_panel(
     settings: list[Setting],
     names: list[str | None],
 ) -> None:
-    grpo = next((s for s in settings if s.method == GRPO), None)
+    grpo = grpo_of(settings)
     compared = [s for s in settings if s.method not in (BASE, GRPO)]
     if grpo is None or not finished_cells(scores, grpo):
         say_empty(panel, "no finished cell")
         return
     panel.axvline(0, color="#444444", linewidth=1.0)
     for position, setting in enumerate(compared):
-        style = method_style(study, setting.method)
+        line = method_line(study, setting)
         offset = 0.6 * ((position + 0.5) / len(compared) - 0.5)
         for row, name in enumerate(names):
             number = gain_number(scores, setting, grpo, name)
             if number is not None:
-                panel.errorbar(
-                    [number.value],
-                    [row + offset],
-                    xerr=error(number),
-                    color=style.colour,
-                    marker=style.marker,
-                    markersize=5,
-                    capsize=2,
-                    linewidth=1.4,
-                    label=figure_text(method_name(setting.method)),
-                )
+                draw_point(panel, number, row + offset, line.style, line.label)
 
 
 def gain_number(

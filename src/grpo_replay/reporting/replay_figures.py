@@ -25,7 +25,6 @@ from grpo_replay.reporting.curves import (
 from grpo_replay.reporting.labels import figure_text, method_name, method_style
 from grpo_replay.reporting.scores import read_scores
 from grpo_replay.reporting.summaries import Setting, all_settings, finished_cells, used_scales
-from grpo_replay.reporting.tables import SCORES_FILE
 from grpo_replay.reporting.trained_rows import age_shares, reuse_counts, trained_rows
 
 _COLUMNS = 4
@@ -37,7 +36,7 @@ MOST_REUSED = 20
 
 def replay_ages_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Histogram of the ages trained on, a panel a setting; the share of fresh rows in words."""
-    scores = read_scores(results / SCORES_FILE)
+    scores = read_scores(results)
     scales, methods = used_scales(study), list(study.methods)
     settings = sorted(
         (s for s in all_settings(study) if s.tau_max is not None),
@@ -85,7 +84,7 @@ def reuse_figure(study: Study, results: Path, output_stem: Path) -> None:
 
     A row a group: the methods at a scale, and `ours` at each tau_max.
     """
-    scores, groups = read_scores(results / SCORES_FILE), replay_groups(study)
+    scores, groups = read_scores(results), replay_groups(study)
     shown = [group for group in groups if group.lines] or [Group("", ())]
     title = heading(study, scores, group_settings(groups), "Reuse of rollouts")
     with panels(output_stem, len(shown), 3, 3.4, 2.3, title) as (figure, axes):

@@ -22,6 +22,7 @@ from grpo_replay.files import whole_file, write_text
 from grpo_replay.plan import current_scores, scores_file
 from grpo_replay.sources import Benchmark
 
+SCORES_FILE = "scores.parquet"
 _GRADE_COLUMNS = [
     "problem_id",
     "sample_id",
@@ -209,6 +210,6 @@ def problem_count(benchmark: Benchmark) -> int:
     return min(benchmark.n_problems, benchmark.limit or benchmark.n_problems)
 
 
-def read_scores(path: Path) -> pd.DataFrame:
-    """Read `scores.parquet`: one row a cell x benchmark, list columns as numpy arrays."""
-    return pd.read_parquet(path)
+def read_scores(results: Path) -> pd.DataFrame:
+    """Read a study's `scores.parquet`: a row a cell x benchmark, list columns as numpy arrays."""
+    return pd.read_parquet(results / SCORES_FILE)

@@ -16,7 +16,7 @@ from grpo_replay import grid, statistics
 from grpo_replay.config import Study
 from grpo_replay.errors import DataError
 from grpo_replay.reporting.formats import Number
-from grpo_replay.reporting.labels import BASE
+from grpo_replay.reporting.labels import BASE, GRPO
 
 Metric = Literal["avg_at_k", "pass_at_k", "mean_length"]
 METRICS: tuple[Metric, ...] = ("avg_at_k", "pass_at_k")  # those in percent
@@ -82,6 +82,11 @@ def default_settings(study: Study, scale: str) -> list[Setting]:
         settings = [s for s in all_settings(study) if (s.scale, s.method) == (scale, method)]
         chosen += sorted(settings, key=lambda s: not s.is_default)[:1]
     return chosen
+
+
+def grpo_of(settings: Iterable[Setting]) -> Setting | None:
+    """GRPO among the settings of one scale, if it is there."""
+    return next((s for s in settings if s.method == GRPO), None)
 
 
 def age_settings(study: Study, method: str) -> dict[str, list[Setting]]:
@@ -209,16 +214,32 @@ def same_problems(values: pd.Series, others: pd.Series, setting: Setting, other:
         )
 
 
-def missing_notes(study: Study, scores: pd.DataFrame, settings: Iterable[Setting]) -> list[str]:
-    """Say which cells are missing and the command that makes them; the same goes to stderr."""
+def missing_notes(
+    study: Study, scores: pd.DataFrame, settings: Iterable[Setting], config: str
+) -> list[str]:
+    """Say which cells are missing and the command that makes them; the same goes to stderr.
+
+    `config` is what follows `--config` (`settings.config_text`).
+    """
     present = set(scores["cell"])
-    wanted = dict.fromkeys(cell.cell for setting in settings for cell in setting.cells)
-    missing = [name for name in wanted if name not in present]
-    command = f"snakemake --cores all --config study={study.study}"
+    wanted = {cell.cell: cell for setting in settings for cell in setting.cells}
+    missing = [cell for name, cell in wanted.items() if name not in present]
     if len(missing) > FEW_MISSING:
-        notes = [f"missing: {', '.join(missing)}; make them with: `{command}`"]
+        names = ", ".join(cell.cell for cell in missing)
+        notes = [f"missing: {names}; make them with: `{_command(study, missing, config)}`"]
     else:
-        notes = [f"missing: {name}; make it with: `{command} only='{name}'`" for name in missing]
+        notes = [
+            f"missing: {cell.cell}; make it with: "
+            f"`{_command(study, [cell], config)} only='{cell.cell}'`"
+            for cell in missing
+        ]
     for note in notes:
         print(f"warning: {note}", file=sys.stderr)
     return notes
+
+
+def _command(study: Study, cells: list[grid.Cell], config: str) -> str:
+    # `--config` comes last: what follows it is taken for a setting.
+    gpus = max(study.scales[cell.scale].gpus for cell in cells)
+    declared = f" --resources gpu={gpus}" if gpus else ""
+    return f"snakemake --cores all{declared} --config {config}"

@@ -21,7 +21,6 @@ from grpo_replay.reporting.curves import (
 )
 from grpo_replay.reporting.labels import GRPO, OURS
 from grpo_replay.reporting.scores import read_scores
-from grpo_replay.reporting.tables import SCORES_FILE
 from grpo_replay.reporting.training_metrics import CLIP_FRESH, CLIP_REPLAY, LENGTH, REWARD
 
 _REWARD = Quantity(REWARD, "mean training reward\n(−1 to 1)", from_zero=False)
@@ -65,7 +64,7 @@ def _clipped(name: str, part: str) -> Quantity:
 
 def learning_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Training reward against what it cost: rollouts, gradient steps, wall time; a row a scale."""
-    scores, groups = read_scores(results / SCORES_FILE), method_groups(study)
+    scores, groups = read_scores(results), method_groups(study)
     title = "Training reward against its cost, 5-step rolling mean"
     title = heading(study, scores, group_settings(groups), title)
     axes_of_cost = _costs(study)

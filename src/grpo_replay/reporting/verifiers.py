@@ -15,7 +15,6 @@ from grpo_replay.config import Study
 from grpo_replay.files import write_text
 from grpo_replay.problems import read_problems
 from grpo_replay.reporting.scores import read_scores
-from grpo_replay.reporting.tables import SCORES_FILE
 
 VERIFIERS = ["training", "evaluation", "paper"]
 COUNTS = ["cell", "benchmark", *VERIFIERS, "answers", "of", "percent"]
@@ -31,7 +30,7 @@ def verifiers_table(study: Study, results: Path, output: Path) -> None:
     rows too. A disagreement shows its first answer: gold, content of the last box, and the end of
     the text.
     """
-    scores = read_scores(results / SCORES_FILE)
+    scores = read_scores(results)
     rows = [
         {"cell": cell, "benchmark": name, **row}
         for cell in scores["cell"].unique()

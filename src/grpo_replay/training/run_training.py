@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from datasets import Dataset
 from transformers import AutoTokenizer
 from transformers.trainer_callback import PrinterCallback
-from trl import GRPOConfig
 
 from grpo_replay.config import Checkpoints, Training
 from grpo_replay.end_tokens import end_token_ids
@@ -32,9 +30,13 @@ from grpo_replay.replay.samplers import (
     Sampler,
     UniformSampler,
 )
+from grpo_replay.training.arguments import trainer_arguments
 from grpo_replay.training.checkpoints import SaveEvery, latest_whole, other_runs, run_key
 from grpo_replay.training.prompt_length import short_prompts
 from grpo_replay.training.records import TrainingRecords
+from grpo_replay.training.rollout_engine import engine_precision
+from grpo_replay.training.seeds import purpose_seed
+from grpo_replay.training.sharding import check_sharding
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 from grpo_replay.weights import load_model
 
@@ -120,69 +122,25 @@ def build_trainer(
             f"scales.{cell.scale}.gpus: {settings['processes']} processes were asked for and "
             f"{arguments.world_size} are running: each would train on fewer rollouts than meant"
         )
-    trainer = ReplayGRPOTrainer(
-        model=model,
-        reward_funcs=boxed_answer_reward,
-        args=arguments,
-        train_dataset=training_set(problems, tokenizer, training, cell.seed),
-        processing_class=tokenizer,
-        method=replay_method(cell, training),
-        buffer=RolloutBuffer(cell.tau_max or 1, training.buffer_capacity),
-        sampler=make_sampler(cell, training.priority_epsilon),
-        order_seed=_purpose_seed(cell.seed, "order"),
-        advantage_epsilon=training.advantage_epsilon,
-        records=records,
-        **overrides,
-    )
+    with engine_precision(training):
+        trainer = ReplayGRPOTrainer(
+            model=model,
+            reward_funcs=boxed_answer_reward,
+            args=arguments,
+            train_dataset=training_set(problems, tokenizer, training, cell.seed),
+            processing_class=tokenizer,
+            method=replay_method(cell, training),
+            buffer=RolloutBuffer(cell.tau_max or 1, training.buffer_capacity),
+            sampler=make_sampler(cell, training.priority_epsilon),
+            order_seed=purpose_seed(cell.seed, "order"),
+            advantage_epsilon=training.advantage_epsilon,
+            records=records,
+            **overrides,
+        )
+    if settings.get("sharding", "none") != "none":
+        check_sharding(trainer, cell.scale)
     trainer.remove_callback(PrinterCallback)
     return trainer
-
-
-def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
-    """TRL's arguments for the paper's Table 7."""
-    cell, training = Cell(**settings["cell"]), Training(**settings["training"])
-    rows = settings["micro_batch"] * settings["processes"]
-    updates = training.updates_per_step
-    return GRPOConfig(
-        output_dir=str(run),
-        seed=cell.seed,
-        max_steps=training.steps * updates,
-        num_generations=training.group_size,
-        per_device_train_batch_size=settings["micro_batch"],
-        gradient_accumulation_steps=training.mini_batch // rows,
-        steps_per_generation=training.rollouts_per_step // rows,
-        max_completion_length=training.max_completion_tokens,
-        temperature=training.temperature,
-        top_p=1.0,
-        top_k=0,
-        loss_type="dapo",
-        beta=0.0,
-        epsilon=training.clip_low,
-        epsilon_high=training.clip_high,
-        delta=training.dual_clip,
-        learning_rate=training.learning_rate,
-        lr_scheduler_type="constant",
-        warmup_steps=0,
-        optim="adamw_torch",
-        weight_decay=training.weight_decay,
-        adam_beta1=training.adam_betas[0],
-        adam_beta2=training.adam_betas[1],
-        max_grad_norm=training.gradient_clip,
-        bf16=training.precision == "bfloat16",
-        gradient_checkpointing=training.gradient_checkpointing,
-        use_vllm=training.rollout_engine == "vllm",
-        vllm_mode="colocate",
-        vllm_max_model_length=training.max_prompt_tokens + training.max_completion_tokens,
-        # The paper uses the clip alone; the mismatch of the two engines is recorded.
-        vllm_importance_sampling_correction=False,
-        use_cpu=not torch.cuda.is_available(),
-        save_strategy="steps",
-        save_total_limit=2,
-        shuffle_dataset=False,
-        logging_steps=updates,
-        report_to=[],
-        disable_tqdm=True,
-    )
 
 
 def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) -> Dataset:
@@ -203,7 +161,7 @@ def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) 
             f"{problems}: {len(kept)} prompts of at most {training.max_prompt_tokens} tokens, and "
             f"a step needs {needed}: give more problems, or raise training.max_prompt_tokens"
         )
-    random = np.random.default_rng(_purpose_seed(seed, "prompts"))
+    random = np.random.default_rng(purpose_seed(seed, "prompts"))
     passes = -(-needed * training.steps // len(kept))
     order = np.concatenate([random.permutation(len(kept)) for _ in range(passes)])
     return Dataset.from_list([kept[i] for i in order[: needed * training.steps]])
@@ -228,18 +186,12 @@ def make_sampler(cell: Cell, eps: float) -> Sampler | None:
     """The draw of the cell's priority; None for plain GRPO."""
     if cell.priority is None:
         return None
-    seed = _purpose_seed(cell.seed, "draw")
+    seed = purpose_seed(cell.seed, "draw")
     if cell.priority == "uniform":
         return UniformSampler(seed)
     if cell.priority == "sigma_g":
         return GroupStdSampler(cell.alpha, eps, seed)
     return AdvantageSampler(cell.alpha, eps, seed)
-
-
-def _purpose_seed(seed: int, purpose: str) -> int:
-    """Independent generators for independent purposes, all from the cell's seed."""
-    sequence = np.random.SeedSequence([seed, *purpose.encode()])
-    return int(sequence.generate_state(1)[0])
 
 
 def _show_live(live: Path, folder: Path) -> None:

@@ -26,6 +26,8 @@ from grpo_replay.training.checkpoints import load_replay_state, save_replay_stat
 from grpo_replay.training.collate import collate, split_evenly
 from grpo_replay.training.diagnostics import RatioStatistics, ratio_metrics
 from grpo_replay.training.records import TrainingRecords
+from grpo_replay.training.rollout_engine import seed_rollouts
+from grpo_replay.training.sharding import save_whole
 from grpo_replay.training.summaries import replay_rows, rollout_rows, step_summary
 
 
@@ -104,6 +106,9 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     def _generate(self, prompts: list) -> tuple:
         started = time.perf_counter()
+        if self.use_vllm:
+            process = self.accelerator.process_index
+            seed_rollouts(self.args.seed, self.training_step_number, process)
         result = super()._generate(prompts)
         self._round["generation_seconds"] = time.perf_counter() - started
         return result
@@ -239,7 +244,14 @@ class ReplayGRPOTrainer(GRPOTrainer):
             for watcher in self.watchers:
                 watcher.step(record)
 
-    # --- resume ---
+    # --- resume, and the result ---
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Write the whole model, from all processes (a checkpoint, an internal call, has parts)."""
+        if self.is_fsdp_enabled and not _internal_call:
+            save_whole(self, output_dir or self.args.output_dir)
+        else:
+            super().save_model(output_dir, _internal_call)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         super()._save_checkpoint(model, trial)

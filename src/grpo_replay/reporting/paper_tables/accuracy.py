@@ -26,6 +26,7 @@ from grpo_replay.reporting.summaries import Setting, finished_cells
 
 DECIMALS = 2  # the paper's
 AGES = (1, 10, 30, 60)
+NONE = "none"  # the paper's label of GRPO on the axes of replay
 PAPER_VERIFIER = ":grade_paper"  # ends the keys of numbers that its verdicts give
 
 
@@ -123,17 +124,18 @@ def table09(source: Source) -> Table:
     """Table 9: replay ratio r and priority exponent alpha of `ours`."""
     pairs = [(0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0)]
     points = [NO_REPLAY, *(Point(*_axes(METHOD), replay_ratio=r, alpha=a) for r, a in pairs)]
-    lines = {p: {"replay_ratio": p.replay_ratio, "alpha": p.alpha} for p in points}
+    axes = {p: {"replay_ratio": p.replay_ratio, "alpha": p.alpha} for p in points}
+    lines = axes | {NO_REPLAY: dict.fromkeys(("replay_ratio", "alpha"), NONE)}
     title, stub = "Table 9: replay ratio and priority exponent", {"replay_ratio": "r", "alpha": "α"}
     return _means_table(source, source.ablation_scales, title, stub, lines)
 
 
-def axis_labels(priority: str | None, unit: str | None) -> dict[str, str | None]:
+def axis_labels(priority: str | None, unit: str | None) -> dict[str, str]:
     """Priority and unit as people read them, and the study's key of the priority."""
     return {
-        "priority": None if priority is None else axis_name(priority),
-        "priority_key": priority,
-        "unit": unit,
+        "priority": axis_name(priority or NONE),
+        "priority_key": priority or NONE,
+        "unit": unit or NONE,
     }
 
 
@@ -162,6 +164,7 @@ def _means_table(
         rows=rows,
         notes=[
             INTERVAL_NOTE,
+            "none: GRPO, which replays nothing.",
             *setting_notes([s for s in settings if s.cells]),
             *comparison_notes(source.scores, settings),
             *source.missing(settings),

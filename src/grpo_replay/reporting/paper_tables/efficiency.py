@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+from scipy import stats
 
 from grpo_replay import statistics
 from grpo_replay.metrics import accuracy_efficiency_score
@@ -73,12 +74,10 @@ def efficiency(
 
 
 def ranks(scores: Sequence[float | None]) -> list[int | None]:
-    """Rank by AES, the highest first; equal scores in the order given, None and nan have none."""
-    known = [i for i, score in enumerate(scores) if score is not None and not np.isnan(score)]
-    found: list[int | None] = [None] * len(scores)
-    for rank, i in enumerate(sorted(known, key=lambda i: -scores[i]), start=1):
-        found[i] = rank
-    return found
+    """Rank by AES, the highest first; equal scores share the best rank, None and nan have none."""
+    values = np.array([np.nan if score is None else score for score in scores], dtype=float)
+    found = stats.rankdata(-values, method="min", nan_policy="omit")
+    return [None if np.isnan(rank) else int(rank) for rank in found]
 
 
 def table05(source: Source) -> Table:

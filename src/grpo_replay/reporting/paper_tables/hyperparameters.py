@@ -65,7 +65,7 @@ def study_values(study: Study) -> dict[str, str]:
         "training_steps": training.steps,
     }
     numbers |= {f"{_MICRO_BATCH}{name}": s.micro_batch for name, s in study.scales.items()}
-    texts = {name: f"{value:g}" for name, value in numbers.items()}
+    texts = {name: f"{value:g}".replace("e-0", "e-") for name, value in numbers.items()}
     return texts | FIXED | {"optimizer": optimizer, "seed": ", ".join(map(str, seeds))}
 
 

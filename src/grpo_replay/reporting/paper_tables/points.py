@@ -70,11 +70,15 @@ METHOD = Point("anchored", "rollout", "abs_advantage")
 
 @dataclass(frozen=True)
 class Source:
-    """What a table is made from: a study, its scores and its folder of results."""
+    """What a table is made from: a study, its scores and its folder of results.
+
+    `config` is what the command of a note has behind `--config`.
+    """
 
     study: Study
     scores: pd.DataFrame
     results: Path
+    config: str
 
     @cached_property
     def settings(self) -> list[Setting]:
@@ -111,7 +115,8 @@ class Source:
 
     def missing(self, settings: list[Setting]) -> list[str]:
         """Notes on the rows without numbers: cells to run, and points that the grid lacks."""
-        return missing_notes(self.study, self.scores, settings) + self._not_in_grid(settings)
+        notes = missing_notes(self.study, self.scores, settings, self.config)
+        return notes + self._not_in_grid(settings)
 
     def _not_in_grid(self, settings: list[Setting]) -> list[str]:
         by_text: dict[str, list[str]] = {}

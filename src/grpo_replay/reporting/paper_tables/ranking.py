@@ -51,7 +51,7 @@ def table13(source: Source) -> Table:
             AES_NOTE,
             "Against GRPO of the same scale: ΔL > 0 is shorter, ΔAcc > 0 more accurate.",
             RATIO_NOTE,
-            "The order of ranks whose intervals overlap is no finding.",
+            "Equal scores share a rank; the order of ranks whose intervals overlap is no finding.",
             *source.seeds(settings),
             *source.missing(settings),
         ],
