@@ -43,6 +43,26 @@ def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> di
     return finished
 
 
+def lost_files(study: Study, cells: dict[str, Cell], results: Path) -> list[str]:
+    """What cells that are begun promise beside their scores and lack, below `results`.
+
+    Only these, since Snakemake takes minutes where all files of thousands of cells are named.
+    """
+    answers = [
+        f"{kind}/{name}.parquet" for kind in ("samples", "grades") for name in study.benchmarks
+    ]
+    answers += ["samples/manifest.json", "cell.json"]
+    records = ("metrics.jsonl", "replay.parquet", "rollouts.parquet", "settings.json")
+    trained = ["model", *(f"train/{name}" for name in records)]
+    promised = (
+        f"cells/{name}/{file}"
+        for name, cell in cells.items()
+        if (results / "cells" / name).is_dir()
+        for file in (answers + trained if cell.trained else answers)
+    )
+    return [file for file in promised if not (results / file).exists()]
+
+
 def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
     """Hours of one worker (a core, or a GPU) for what is not there yet, by the study's figures."""
     unfinished = [c for c in cells if not is_finished(study, c, results)]

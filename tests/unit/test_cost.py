@@ -8,7 +8,7 @@ import pytest
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import config_hash, expand, resolve, select
-from grpo_replay.plan import check_gpus, opening
+from grpo_replay.plan import check_gpus, lost_files, opening
 from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text, text_bytes
 from grpo_replay.reporting.memory import memory_row, state_bytes
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
@@ -82,6 +82,20 @@ def test_what_is_finished_costs_nothing_more(paper: Study, tmp_path: Path) -> No
     scores = {"config_hash": config_hash(resolve(paper, cells["0.6B/grpo-seed42"]))}
     (folder / "scores.json").write_text(json.dumps(scores))
     assert "5 of 6" in plan_text(paper, cells, tmp_path, gpus=4)
+
+
+def test_only_what_begun_cells_lack_is_lost(paper: Study, tmp_path: Path) -> None:
+    cells = expand(paper)
+    assert lost_files(paper, cells, tmp_path) == []
+    folder = tmp_path / "cells" / "4B/grpo-seed42"
+    (folder / "train").mkdir(parents=True)
+    (folder / "train" / "replay.parquet").touch()
+    lost = lost_files(paper, cells, tmp_path)
+    for file in ("model", "cell.json", "grades/aime26.parquet", "train/metrics.jsonl"):
+        assert f"cells/4B/grpo-seed42/{file}" in lost
+    assert len(lost) == 16 and "cells/4B/grpo-seed42/train/replay.parquet" not in lost
+    (tmp_path / "cells" / "4B/base").mkdir()
+    assert len(lost_files(paper, cells, tmp_path)) == 16 + 12  # nothing of a training
 
 
 def test_more_gpus_than_declared_or_there_are_refused(paper: Study) -> None:

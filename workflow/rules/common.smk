@@ -94,22 +94,9 @@ def benchmark_of(wildcards):
 
 
 def cell_files(wildcards):
-    """What `cells` makes: scores, and what else of a cell that is begun is not there, so that a lost
-    file is made again. Not all the files of all cells: with thousands, Snakemake takes minutes.
-    """
-    answers = expand(
-        "{kind}/{benchmark}.parquet", kind=["samples", "grades"], benchmark=STUDY.benchmarks
-    )
-    answers += ["samples/manifest.json", "cell.json"]
-    kinds = ["metrics.jsonl", "replay.parquet", "rollouts.parquet", "settings.json"]
-    trained = ["model", *(f"train/{kind}" for kind in kinds)]
-    begun = (cell for cell in CHOSEN.values() if Path(RESULTS, "cells", cell.cell).is_dir())
-    promised = (
-        f"{RESULTS}/cells/{cell.cell}/{file}"
-        for cell in begun
-        for file in (answers + trained if cell.trained else answers)
-    )
-    return score_files() + [file for file in promised if not Path(file).exists()]
+    """What `cells` makes: scores, and what a cell that is begun has lost."""
+    lost = plan.lost_files(STUDY, CHOSEN, Path(RESULTS))
+    return score_files() + [f"{RESULTS}/{file}" for file in lost]
 
 
 def score_files():
