@@ -28,13 +28,16 @@ def whole(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def train(model: Path, folder: Path, seed: int, die_at: int = 0) -> str:
-    """Train; return what was printed."""
+def train(model: Path, folder: Path, seed: int, die_at: int = 0, processes: int = 0) -> str:
+    """Train, in a process or in several that torch's launcher starts; return what was printed."""
     script = Path(__file__).with_name("train.py")
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
     environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1"}
     environment |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "TORCH_COMPILE_DISABLE": "1"}
+    environment |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind"} if processes else {}
+    command = [sys.executable, *(launcher if processes else []), str(script), str(model)]
     done = subprocess.run(
-        [sys.executable, str(script), str(model), str(folder), str(seed), str(die_at)],
+        [*command, str(folder), str(seed), str(die_at)],
         env=environment,
         capture_output=True,
         text=True,
@@ -66,6 +69,17 @@ def test_rollouts_differ_from_each_other(whole: Path) -> None:
     long = rollouts.query("step == 1 and length > 6")  # short ones may meet by chance
     assert len(long) > 8
     assert not long.text.duplicated().any()
+
+
+def test_shards_hand_their_engines_the_whole_weights(model: Path, tmp_path: Path) -> None:
+    """Two processes that share the training state, each with an engine of its own."""
+    train(model, tmp_path, seed=42, processes=2)
+    records = metrics(tmp_path)
+    assert [record["sampler/logprob_gap_max"] < 1e-4 for record in records] == [True] * 3
+    assert records[0]["survivors/rollouts"] > 0 and records[0]["grad_norm"] > 0
+    rollouts = pd.read_parquet(tmp_path / "cell" / "train" / "rollouts.parquet")
+    long = rollouts.query("step == 1 and length > 6")  # from both processes
+    assert len(long) > 8 and not long.text.duplicated().any()
 
 
 def test_a_run_that_was_stopped_draws_what_it_would_have_drawn(

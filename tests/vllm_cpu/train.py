@@ -2,13 +2,17 @@
 
 A random model never boxes a right answer, so the reward is whether its answer has an even number of
 tokens, and every seed sees the same prompts; everything else is the path of production. With STEP
-the process ends itself before that step's checkpoint.
+the process ends itself before that step's checkpoint. Processes that torch's launcher has started
+share the training state, and each has an engine.
 """
 
 import os
 import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1] / "training"))
+from sharded_cpu import allow_sharding, sharded
 
 from grpo_replay.config import Checkpoints
 from grpo_replay.grid import expand, training_settings
@@ -50,8 +54,12 @@ def main(model: Path, folder: Path, seed: int, last: int) -> None:
     run_training.boxed_answer_reward = even_length
     make_set = run_training.training_set
     run_training.training_set = lambda *arguments: make_set(*arguments[:-1], 0)
+    settings = training_settings(study, cell.model_copy(update={"seed": seed}))
+    if "WORLD_SIZE" in os.environ:
+        allow_sharding()
+        settings = sharded(settings, int(os.environ["WORLD_SIZE"]))
     run_training.train_policy(
-        training_settings(study, cell.model_copy(update={"seed": seed})),
+        settings,
         model,
         folder / "problems.jsonl",
         folder / "cell",
