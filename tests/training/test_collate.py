@@ -44,7 +44,10 @@ def test_every_row_is_in_one_piece(rows: int, updates: int, pieces: int) -> None
 def test_padding_hides_nothing_and_adds_nothing() -> None:
     """An end token that is the padding token counts; so does a completion of one token."""
     rows = [rollout([1, 2, 3], [4, PAD]), rollout([5], [PAD]), rollout([6, 6], [1, 2, 3, PAD])]
-    batch = collate(rows, 5, step=4, tokens_in_mini_batch=9, pad_token_id=PAD, device=CPU)
+    others = [rollout([1], [1]), *rows]
+    batch = collate(
+        others, [1, 2, 3], 5, step=4, tokens_in_mini_batch=9, pad_token_id=PAD, device=CPU
+    )
     for index, row in enumerate(rows):
         prompt = batch["prompt_ids"][index][batch["prompt_mask"][index].bool()]
         assert prompt.tolist() == row.prompt_ids.tolist()
@@ -54,13 +57,14 @@ def test_padding_hides_nothing_and_adds_nothing() -> None:
         assert old.tolist() == row.behavior_logprobs.tolist()
     assert batch["completion_mask"].sum() == 7
     assert batch["ages"].tolist() == [3, 3, 3, 0, 0]
+    assert batch["places"].tolist() == [1, 2, 3, -1, -1]
     assert batch["completion_mask"][3:].sum() == 0  # filled up to five rows
     assert batch["num_items_in_batch"] == 9
     assert batch["prompt_mask"][1].tolist() == [0, 0, 1]  # prompts end where completions begin
 
 
 def test_no_rows_give_one_masked_row() -> None:
-    batch = collate([], 1, step=4, tokens_in_mini_batch=0, pad_token_id=PAD, device=CPU)
+    batch = collate([], [], 1, step=4, tokens_in_mini_batch=0, pad_token_id=PAD, device=CPU)
     assert batch["completion_mask"].sum() == 0
     assert batch["prompt_mask"].sum() == 1
     assert batch["advantages"].tolist() == [0.0]
@@ -75,7 +79,10 @@ def test_company_changes_no_logprob(tiny_model) -> None:
 
 
 def completion_logprobs(model: torch.nn.Module, rows: list[Rollout]) -> torch.Tensor:
-    batch = collate(rows, len(rows), step=1, tokens_in_mini_batch=1, pad_token_id=PAD, device=CPU)
+    places = range(len(rows))
+    batch = collate(
+        rows, places, len(rows), 1, tokens_in_mini_batch=1, pad_token_id=PAD, device=CPU
+    )
     ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
     mask = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
     positions = (mask.cumsum(1) - 1).clamp(min=0)

@@ -19,6 +19,7 @@ def micro_batch(ages: list[int], advantages: list[float], ratios: list[list[floa
         "old_per_token_logps": old_RT,
         "advantages": torch.tensor(advantages),
         "ages": torch.tensor(ages),
+        "places": torch.arange(len(ages)) - 1,  # the first row fills up
     }
     return inputs, old_RT + ratio_RT.log(), torch.full_like(ratio_RT, 0.5)
 
@@ -46,6 +47,7 @@ def test_metrics_by_hand() -> None:
     assert by_age["3"] == pytest.approx((log(0.5) + log(1.5)) / 2)  # negative sums count too
     assert by_age["12"] == pytest.approx(log(1.0))
     assert exp(by_age["0"]) == pytest.approx(1.3**0.5)
+    assert statistics.log_ratios == pytest.approx({0: by_age["3"], 1: by_age["12"]})
 
 
 def test_nothing_seen_is_no_zero() -> None:

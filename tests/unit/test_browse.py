@@ -1,6 +1,5 @@
 """The notebook's views on small files whose content is known."""
 
-import json
 import math
 from pathlib import Path
 
@@ -87,16 +86,16 @@ def write_training(cell: Path, replays: bool) -> None:
     sampled = pd.DataFrame(rollouts, columns=names).assign(
         text=ANSWER, length=5, truncated=False, group_id="g"
     )
-    uses = [(1, "1-0-0", 0), (1, "1-0-1", 0), (3, "3-0-0", 0)]
-    uses += [(2, "1-0-1", 1), (3, "1-0-1", 2), (3, "1-0-0", 2)] if replays else []
-    trained = pd.DataFrame(uses, columns=["step", "rollout_id", "age"])
+    uses = [(1, "1-0-0", 0, 0.0), (1, "1-0-1", 0, 0.0), (3, "3-0-0", 0, 0.01)]
+    if replays:
+        uses += [(2, "1-0-1", 1, -0.1), (3, "1-0-1", 2, -0.3), (3, "1-0-0", 2, -0.2)]
+    trained = pd.DataFrame(uses, columns=["step", "rollout_id", "age", "log_ratio"])
     trained["replayed"] = trained["age"] > 0
     own = sampled.set_index("rollout_id")[["problem_id", "reward", "advantage"]]
     trained = trained.join(own, on="rollout_id")
     (cell / "train").mkdir()
     sampled.to_parquet(cell / "train" / "rollouts.parquet")
     trained.to_parquet(cell / "train" / "replay.parquet")
-    by_age = {1: {"0": 0.0}, 2: {"1": -0.1}, 3: {"0": 0.01, "2": -0.2}}
     records = [
         {
             "step": step,
@@ -104,7 +103,6 @@ def write_training(cell: Path, replays: bool) -> None:
             "completions/mean_length": 5.0,
             "clip_ratio/fresh": 0.0,
             "clip_ratio/replay": 0.02 if replays and step > 1 else None,
-            "ratio/log_ratio_by_age": by_age[step],
         }
         for step in (1, 2, 3)
     ]
@@ -212,28 +210,19 @@ def test_rollouts_say_when_they_were_replayed(results: Path) -> None:
     assert "task 0" in page and "2, 3" in page
 
 
-def test_uses_carry_the_log_ratio_of_their_step_and_age(results: Path) -> None:
+def test_uses_carry_their_own_log_ratio(results: Path) -> None:
     uses = browse.uses(results, OURS, "t0")
-    shown = uses[["step", "rollout_id", "age", "replayed", "log_ratio_at_age"]].values.tolist()
+    shown = uses[["step", "rollout_id", "age", "replayed", "log_ratio"]].values.tolist()
     assert shown == [
         [1, "1-0-0", 0, False, 0.0],
         [1, "1-0-1", 0, False, 0.0],
         [2, "1-0-1", 1, True, -0.1],
         [3, "1-0-0", 2, True, -0.2],
-        [3, "1-0-1", 2, True, -0.2],
+        [3, "1-0-1", 2, True, -0.3],
         [3, "3-0-0", 0, False, 0.01],
     ]
-    assert uses["ratio_at_age"].iloc[3] == pytest.approx(math.exp(-0.2))
+    assert uses["ratio"].iloc[3] == pytest.approx(math.exp(-0.2))
     assert set(uses.query("rollout_id == '1-0-1'")["advantage"]) == {-0.9}
-
-
-def test_a_ratio_that_was_not_recorded_is_missing(results: Path) -> None:
-    path = results / "cells" / OURS / "train" / "metrics.jsonl"
-    records = [json.loads(line) for line in path.read_text().splitlines()]
-    records[2]["ratio/log_ratio_by_age"] = {}
-    write_metrics(results / "cells" / OURS, records)
-    last = browse.uses(results, OURS, "t0").query("step == 3")
-    assert last[["log_ratio_at_age", "ratio_at_age"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from grpo_replay.problems import read_problems
 from grpo_replay.reporting.browse_html import styled
 from grpo_replay.reporting.labels import BASE
 from grpo_replay.reporting.scores import SCORES_FILE, read_scores
-from grpo_replay.reporting.training_metrics import LOG_RATIO, read_records
 
 _AXES = ["scale", "method", "tau_max", "replay_ratio", "alpha", "seed"]
 _VERDICTS = ["correct", "grade_paper", "training_reward"]
@@ -198,19 +197,13 @@ def uses(results: Path, cell: str, problem_id: str) -> pd.DataFrame:
     """Every time that a rollout of a training problem was trained on: one row a use.
 
     Columns: step, rollout_id, age (steps since birth, 0 is fresh), replayed, reward, advantage,
-    log_ratio_at_age (nats a token) and ratio_at_age = exp of it. The ratio of a single rollout is
-    not recorded: these are the mean over the tokens of all rollouts of that age in that step.
+    log_ratio (nats a token: the mean over the rollout's tokens of the log of the importance ratio
+    to its birth policy, when it was trained on) and ratio = exp of it.
     """
     _, own = _records_of(results, cell, problem_id)
     own = own.sort_values(["step", "rollout_id"])
-    log_ratio = _log_ratios(results, cell)
-    at_age = [
-        log_ratio.get(step, {}).get(str(age), np.nan)
-        for step, age in zip(own["step"], own["age"], strict=True)
-    ]
-    columns = ["step", "rollout_id", "age", "replayed", "reward", "advantage"]
-    own = own[columns].assign(log_ratio_at_age=at_age, ratio_at_age=np.exp(at_age))
-    return own.reset_index(drop=True)
+    columns = ["step", "rollout_id", "age", "replayed", "reward", "advantage", "log_ratio"]
+    return own[columns].assign(ratio=np.exp(own["log_ratio"])).reset_index(drop=True)
 
 
 def show_rollouts(results: Path, cell: str, problem_id: str) -> Styler:
@@ -239,12 +232,6 @@ def _records_of(results: Path, cell: str, problem_id: str) -> tuple[pd.DataFrame
         raise _unknown("sampled problem", problem_id, sampled["problem_id"].unique(), cell)
     own, uses_of = (frame[frame["problem_id"] == problem_id] for frame in (sampled, trained))
     return own, uses_of
-
-
-def _log_ratios(results: Path, cell: str) -> dict[int, dict[str, float]]:
-    """The step's mean log ratio to the birth policy, by step and age (as text)."""
-    records = read_records(results, as_cell(study_cells(results), cell))
-    return {step: record[LOG_RATIO] for step, record in records.items()}
 
 
 # --- shared ---------------------------------------------------------------------------------------

@@ -22,14 +22,16 @@ def split_evenly(order: np.ndarray, updates: int, pieces: int) -> list[list[np.n
 
 
 def collate(
-    rows: Sequence[Rollout],
+    batch: Sequence[Rollout],
+    places: Sequence[int],
     width: int,
     step: int,
     tokens_in_mini_batch: int,
     pad_token_id: int,
     device: torch.device,
 ) -> dict[str, torch.Tensor]:
-    """Pad rollouts into the tensors that TRL's loss reads, `width` rows in all.
+    """Pad the rollouts at some places of a batch into the tensors that TRL's loss reads, `width`
+    rows in all.
 
     TRL gathers a value a row from all processes, which therefore must have equally many: what is
     missing is filled up with rows whose completion is fully masked.
@@ -37,8 +39,9 @@ def collate(
     Returns:
         `prompt_ids`, `prompt_mask` (width, prompt tokens), padded on the left; `completion_ids`,
         `completion_mask`, `old_per_token_logps` (width, completion tokens), padded on the right;
-        `advantages`, `ages` (width,); `num_items_in_batch` ().
+        `advantages`, `ages`, `places` (-1: filled up) (width,); `num_items_in_batch` ().
     """
+    rows = [batch[place] for place in places]
     missing = width - len(rows)
     filler = torch.full((1,), pad_token_id)
     prompts = [torch.as_tensor(row.prompt_ids, dtype=torch.long) for row in rows]
@@ -60,6 +63,7 @@ def collate(
         "old_per_token_logps": pad(logprobs, 0.0),
         "advantages": torch.tensor([r.advantage for r in rows] + [0.0] * missing),
         "ages": torch.tensor([step - r.birth_step for r in rows] + [0] * missing),
+        "places": torch.tensor([*places] + [-1] * missing),
         "num_items_in_batch": torch.tensor(float(tokens_in_mini_batch)),
     }
     return {name: tensor.to(device) for name, tensor in tensors.items()}

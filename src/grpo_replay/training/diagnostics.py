@@ -10,7 +10,7 @@ import torch
 
 
 class RatioStatistics:
-    """Token sums over the updates of one training step.
+    """Token sums over the updates of one training step, and each row's mean log ratio.
 
     A token counts as clipped where its ratio left [1 - clip_low, 1 + clip_high] on the side where
     the clip binds for the sign of its advantage.
@@ -20,6 +20,7 @@ class RatioStatistics:
         self.clip_low = clip_low
         self.clip_high = clip_high
         self.sums: Counter[str] = Counter()
+        self.log_ratios: dict[int, float] = {}  # nats a token, by place in the step's batch
 
     def observe(
         self, inputs: dict[str, torch.Tensor], logprobs_RT: torch.Tensor, entropies_RT: torch.Tensor
@@ -29,6 +30,9 @@ class RatioStatistics:
         log_ratio_RT = (logprobs_RT - inputs["old_per_token_logps"]).double()
         advantage_RT = inputs["advantages"].unsqueeze(1).expand_as(log_ratio_RT)
         age_RT = inputs["ages"].unsqueeze(1).expand_as(log_ratio_RT)
+        means_R = (log_ratio_RT * mask_RT).sum(dim=1) / mask_RT.sum(dim=1).clamp(min=1)
+        places_means = zip(inputs["places"].tolist(), means_R.tolist(), strict=True)
+        self.log_ratios |= {place: mean for place, mean in places_means if place >= 0}
         self.sums["entropy"] += float(entropies_RT[mask_RT].double().sum())
         for kind, chosen in (
             ("fresh", mask_RT & (age_RT == 0)),

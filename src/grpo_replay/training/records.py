@@ -16,7 +16,7 @@ from grpo_replay.files import whole_file
 
 REPLAY_COLUMNS = (
     *("step", "birth_step", "age", "rollout_id", "group_id", "problem_id", "unit", "priority"),
-    *("advantage", "reward", "length", "truncated", "replayed"),
+    *("advantage", "reward", "length", "truncated", "replayed", "log_ratio"),
 )
 ROLLOUT_COLUMNS = (
     *("step", "rollout_id", "group_id", "problem_id", "text", "reward", "advantage", "length"),

@@ -35,8 +35,8 @@ def rollout_rows(rollouts: list[Rollout], texts: list[str]) -> list[dict]:
     ]
 
 
-def replay_rows(batch: Batch, step: int) -> list[dict]:
-    """One row for every rollout that a step trains on."""
+def replay_rows(batch: Batch, step: int, log_ratios: dict[int, float]) -> list[dict]:
+    """One row for every rollout that a step has trained on; `log_ratios` by place in the batch."""
     return [
         {
             "step": step,
@@ -49,9 +49,10 @@ def replay_rows(batch: Batch, step: int) -> list[dict]:
             "reward": r.reward,
             "length": len(r.completion_ids),
             "truncated": r.truncated,
-            "replayed": bool(replayed),
+            "replayed": bool(batch.is_replay[place]),
+            "log_ratio": log_ratios[place],
         }
-        for r, replayed in zip(batch.rows, batch.is_replay, strict=True)
+        for place, r in enumerate(batch.rows)
     ]
 
 

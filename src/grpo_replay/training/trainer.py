@@ -101,7 +101,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         after = self.buffer.evict(step)
         evicted = {"age": before.age + after.age, "capacity": before.capacity + after.capacity}
         self._round |= {"fresh": fresh, "batch": batch, "evicted": evicted}
-        self._record_rows(step, fresh, batch)
+        self._record_rollouts(fresh)
         return self._split(batch, step)
 
     def _generate(self, prompts: list) -> tuple:
@@ -190,7 +190,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
                 # TRL divides by num_items_in_batch / updates: make that this mini-batch's tokens.
                 tensors.append(
                     collate(
-                        [batch.rows[i] for i in own],
+                        batch.rows,
+                        own.tolist(),
                         width,
                         step,
                         tokens * self.updates_per_step,
@@ -221,11 +222,10 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     # --- records ---
 
-    def _record_rows(self, step: int, fresh: list[Rollout], batch: Batch) -> None:
+    def _record_rollouts(self, fresh: list[Rollout]) -> None:
         if self.accelerator.is_main_process:
             texts = self._tokenizer.batch_decode([r.completion_ids for r in fresh])
             self.records.rollouts.append(rollout_rows(fresh, texts))
-            self.records.replay.append(replay_rows(batch, step))
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Let TRL log, then write the finished step's record (TRL merges its own means into
@@ -235,8 +235,10 @@ class ReplayGRPOTrainer(GRPOTrainer):
         if "loss" not in logs:  # the summary at the end of training
             return
         ratios = ratio_metrics(gather_object([self._ratios.sums]))
+        log_ratios = dict(gather_object([*self._ratios.log_ratios.items()]))
         if self.accelerator.is_main_process:
             step = self._step // self.args.steps_per_generation
+            self.records.replay.append(replay_rows(self._round["batch"], step, log_ratios))
             skipped = sum(tokens == 0 for tokens in self._tokens_by_update)
             summary = step_summary(step, self._round, logs, skipped)
             record = {**summary, **self.buffer.metrics(step), **ratios}
