@@ -451,7 +451,7 @@ def test_a_missing_model_is_refused(edited: Workflow, tmp_path: Path) -> None:
     edited.study.write_text(yaml.safe_dump(study))
     done = edited.run("-n", GRPO_REPLAY_MODELS=str(tmp_path))
     assert done.returncode != 0
-    assert "scales.s.model.name" in done.stdout and "put org/model there" in done.stdout
+    assert "scales.s.model: " in done.stdout and "put org/model there" in done.stdout
 
 
 # --- the paper's study, which has no model on this machine ---
