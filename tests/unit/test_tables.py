@@ -13,8 +13,8 @@ from reporting_inputs import CONFIG, read_csv, small_study, write_cell, write_me
 from grpo_replay import grid
 from grpo_replay.config import Study
 from grpo_replay.reporting import tables
-from grpo_replay.reporting.formats import Number, number_text
-from grpo_replay.reporting.latex import tex
+from grpo_replay.reporting.formats import Column, Number, Row, Table, number_text
+from grpo_replay.reporting.latex import tex, to_latex
 from grpo_replay.reporting.scores import collect_scores
 from grpo_replay.reporting.summaries import default_settings, missing_notes
 
@@ -228,6 +228,21 @@ def test_tex_escapes():
     assert tex("run `x --cores only='s'`") == (
         r"run \texttt{x -{}-cores only=\textquotesingle{}s\textquotesingle{}}"
     )
+
+
+def test_latex_compiles_with_any_text(tmp_path):
+    assert tex("γ ≤ 日") == r"$\gamma$ $\leq$ {[}U+65E5]"
+    compiler = shutil.which("pdflatex")
+    if compiler is None:
+        pytest.skip("pdflatex is not installed (Debian: texlive-latex-recommended)")
+    every = "".join(map(chr, [*range(0x20, 0x7F), *range(0xA1, 0x100)]))
+    texts = [every, "[1.0] – ‘x’ … γ ≤ 日本", r"\item -- $5 {b} ~ a^2 `c_d` #1 50 %"]
+    rows = [Row({"a": text}, {"x": Number(1.0)}) for text in texts]
+    columns = [Column("x", text, text, text) for text in texts]
+    (tmp_path / "any.tex").write_text(to_latex(Table(every, {"a": every}, columns, rows, texts)))
+    command = [compiler, "-interaction=nonstopmode", "-halt-on-error", "any.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_tables_are_the_same_bytes_again(main):
