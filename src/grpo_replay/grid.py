@@ -8,7 +8,7 @@ from itertools import product
 from pydantic import BaseModel, ConfigDict
 
 from grpo_replay.config import NoReplay, Scale, Study
-from grpo_replay.errors import ConfigError
+from grpo_replay.errors import ConfigError, listing, suggestion
 from grpo_replay.files import digest
 from grpo_replay.sources import Benchmark
 
@@ -128,7 +128,8 @@ def select(cells: dict[str, Cell], pattern: str | None) -> dict[str, Cell]:
     chosen = {name: cell for name, cell in cells.items() if fnmatchcase(name, pattern)}
     if not chosen:
         raise ConfigError(
-            f"--config only={pattern!r} matches no cell; there are: {', '.join(cells)}"
+            f"--config only={pattern!r} matches no cell{suggestion(pattern, cells)}; "
+            f"there are: {listing(cells)}"
         )
     return chosen
 

@@ -70,6 +70,12 @@ def test_a_glob_that_matches_nothing_lists_the_cells() -> None:
     assert list(select(cells, "xs/grpo-*")) == ["xs/grpo-seed42"]
     with pytest.raises(ConfigError, match="matches no cell; there are: xs/base"):
         select(cells, "xl/*")
+    with pytest.raises(ConfigError, match="did you mean 'm/grpo-seed42'"):
+        select(cells, "m/grpo-seed4")
+    thousands = {f"s/{n}": cells["xs/base"] for n in range(5000)}
+    with pytest.raises(ConfigError) as error:
+        select(thousands, "xl/*")
+    assert len(str(error.value)) < 500 and str(error.value).endswith("s/39 and 4960 more")
 
 
 @pytest.mark.parametrize("text", ["", "- a\n", "study: [\n"])
