@@ -186,5 +186,6 @@ def stopped(results: Path) -> str:
 def duration(hours: float) -> str:
     """Hours in words: minutes below two hours."""
     if hours < 2:
-        return f"{max(1, round(hours * 60))} minutes"
+        minutes = max(1, round(hours * 60))
+        return f"{minutes} minute{'s' * (minutes > 1)}"
     return f"{hours:.0f} hours"

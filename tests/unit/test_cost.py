@@ -8,7 +8,7 @@ import pytest
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import config_hash, expand, resolve, select, training_settings
-from grpo_replay.plan import check_gpus, hours_left, lost_files, opening, wall_hours
+from grpo_replay.plan import check_gpus, duration, hours_left, lost_files, opening, wall_hours
 from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text, text_bytes
 from grpo_replay.reporting.memory import memory_row, state_bytes
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
@@ -41,6 +41,10 @@ def test_the_papers_hours_come_out(paper: Study, tmp_path: Path) -> None:
     # 5,968 answers of 16,384 tokens, and 51,200 rollouts of 8,192, at 4 bytes a token.
     grpo = expand(paper)["4B/grpo-seed42"]
     assert text_bytes(paper, grpo) == 4 * (5_968 * 16_384 + 51_200 * 8_192)
+
+
+def test_hours_in_words() -> None:
+    assert [duration(hours) for hours in (0, 0.5, 2.4)] == ["1 minute", "30 minutes", "2 hours"]
 
 
 def test_a_run_that_leaves_gpus_idle_takes_no_less_time(paper: Study, tmp_path: Path) -> None:
