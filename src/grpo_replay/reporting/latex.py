@@ -124,7 +124,9 @@ def _tabular(table: Table, blocks: list[list[Row]]) -> str:
 def tex(text: str) -> str:
     """Escape text for LaTeX: symbols of the tables become math, `code` becomes typewriter."""
     parts = [_escape(part) for part in text.split("`")]
-    parts[1::2] = [rf"\texttt{{{part}}}" for part in parts[1::2]]
+    # A command that lists many cells goes on on the next line.
+    broken = [part.replace(",", r",\allowbreak{}") for part in parts[1::2]]
+    parts[1::2] = [rf"\texttt{{{part}}}" for part in broken]
     return "".join(parts)
 
 
