@@ -36,3 +36,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """A question that names the known word nearest to an unknown one, or nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def listing(names: Iterable[str], most: int = 40) -> str:
+    """The names in a row, cut where there are more than a person reads (a study of thousands)."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

@@ -8,7 +8,7 @@ from itertools import product
 from pydantic import BaseModel, ConfigDict
 
 from grpo_replay.config import NoReplay, Scale, Study
-from grpo_replay.errors import ConfigError
+from grpo_replay.errors import ConfigError, listing, suggestion
 from grpo_replay.files import digest
 from grpo_replay.sources import Benchmark
 
@@ -118,19 +118,24 @@ def _cell(
 
 
 def select(cells: dict[str, Cell], pattern: str | None) -> dict[str, Cell]:
-    """The cells whose id matches a glob; all of them without one.
+    """The cells whose id matches a glob, or one of several with commas between; all of them
+    without one.
 
     Raises:
-        ConfigError: when nothing matches, listing the ids there are.
+        ConfigError: when a glob matches nothing, listing the ids there are.
     """
     if pattern is None:
         return cells
-    chosen = {name: cell for name, cell in cells.items() if fnmatchcase(name, pattern)}
-    if not chosen:
-        raise ConfigError(
-            f"--config only={pattern!r} matches no cell; there are: {', '.join(cells)}"
-        )
-    return chosen
+    chosen: set[str] = set()
+    for glob in pattern.split(","):
+        found = [name for name in cells if fnmatchcase(name, glob)]
+        if not found:
+            raise ConfigError(
+                f"--config only={glob!r} matches no cell{suggestion(glob, cells)}; "
+                f"there are: {listing(cells)}"
+            )
+        chosen.update(found)
+    return {name: cell for name, cell in cells.items() if name in chosen}
 
 
 def start_model(study: Study, scale: str) -> str:

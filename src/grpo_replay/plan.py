@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grpo_replay.config import Scale, Study
 from grpo_replay.errors import ConfigError
-from grpo_replay.grid import Cell, config_hash, resolve, select
+from grpo_replay.grid import Cell, config_hash, resolve, select, training_settings
 
 
 def current_scores(study: Study, cell: Cell, results: Path) -> dict | None:
@@ -27,6 +27,15 @@ def scores_file(cell: Cell, results: Path) -> Path:
 def is_finished(study: Study, cell: Cell, results: Path) -> bool:
     """Whether a cell has scores that belong to its present configuration."""
     return current_scores(study, cell, results) is not None
+
+
+def is_trained(study: Study, cell: Cell, results: Path) -> bool:
+    """Whether a cell needs no training any more: it has its model, of its present settings."""
+    folder = results / "cells" / cell.cell
+    settings = folder / "train" / "settings.json"
+    if not cell.trained or not (folder / "model").is_dir() or not settings.is_file():
+        return not cell.trained
+    return json.loads(settings.read_text(encoding="utf-8")) == training_settings(study, cell)
 
 
 def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> dict[str, Cell]:
@@ -63,16 +72,33 @@ def lost_files(study: Study, cells: dict[str, Cell], results: Path) -> list[str]
     return [file for file in promised if not (results / file).exists()]
 
 
-def hours_left(study: Study, cells: Iterable[Cell], results: Path) -> float:
-    """Hours of one worker (a core, or a GPU) for what is not there yet, by the study's figures."""
+def wall_hours(runs: Iterable[tuple[float, float, int]], workers: int) -> float:
+    """Hours until all runs are over on so many workers (cores, or GPUs), the widest and longest
+    first; of each run the hours of training, of evaluation, and the GPUs that training occupies.
+
+    A run that does not use all workers takes no less time because they are there.
+    """
+    free = [0.0] * workers
+    spans = [(max(gpus, 1) if training else 1, training, later) for training, later, gpus in runs]
+    for width, training, evaluation in sorted(spans, reverse=True):
+        free.sort()
+        trained = free[width - 1] + training
+        free[:width] = [trained] * width
+        free[0] += evaluation
+    return max(free)
+
+
+def hours_left(study: Study, cells: Iterable[Cell], results: Path, workers: int) -> float:
+    """Hours of so many workers for what is not there yet, by the study's figures."""
     unfinished = [c for c in cells if not is_finished(study, c, results)]
     bases = {c.scale for c in unfinished if not (results / "base_models" / c.scale).is_dir()}
-    hours = sum(study.scales[scale].hours_base for scale in bases)
+    made = [(0.0, study.scales[name].hours_base, 1) for name in bases]
+    runs = []
     for cell in unfinished:
         scale = study.scales[cell.scale]
-        training = scale.hours_train * max(scale.gpus, 1) if cell.trained else 0
-        hours += scale.hours_evaluate + training
-    return hours
+        training = 0.0 if is_trained(study, cell, results) else scale.hours_train
+        runs.append((training, scale.hours_evaluate, scale.gpus))
+    return wall_hours(made, workers) + wall_hours(runs, workers)
 
 
 def minutes_allowed(hours: float, attempt: int) -> int:
@@ -122,8 +148,7 @@ def opening(
     on_gpus = any(study.scales[cell.scale].gpus for cell in cells.values())
     needed = max(study.scales[cell.scale].gpus for cell in cells.values())
     gpus = max(declared_gpus, needed)
-    workers = gpus if on_gpus else min(jobs, len(cells))
-    hours = hours_left(study, cells.values(), results) / max(1, workers)
+    hours = hours_left(study, cells.values(), results, gpus if on_gpus else max(1, jobs))
     where = f"{gpus} GPUs" if on_gpus else f"{jobs} cores, {jobs} jobs at a time"
     return (
         f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished; "
@@ -161,5 +186,6 @@ def stopped(results: Path) -> str:
 def duration(hours: float) -> str:
     """Hours in words: minutes below two hours."""
     if hours < 2:
-        return f"{max(1, round(hours * 60))} minutes"
+        minutes = max(1, round(hours * 60))
+        return f"{minutes} minute{'s' * (minutes > 1)}"
     return f"{hours:.0f} hours"

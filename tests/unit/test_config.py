@@ -68,8 +68,19 @@ def test_a_number_has_one_text() -> None:
 def test_a_glob_that_matches_nothing_lists_the_cells() -> None:
     cells = expand(load_study(REPOSITORY / "config" / "studies" / "nano.yaml"))
     assert list(select(cells, "xs/grpo-*")) == ["xs/grpo-seed42"]
+    assert list(select(cells, "s/grpo-*,xs/grpo-*,xs/base")) == [
+        *("xs/base", "xs/grpo-seed42", "s/grpo-seed42")
+    ]
+    with pytest.raises(ConfigError, match="only='m/none' matches no cell"):
+        select(cells, "xs/grpo-*,m/none")
     with pytest.raises(ConfigError, match="matches no cell; there are: xs/base"):
         select(cells, "xl/*")
+    with pytest.raises(ConfigError, match="did you mean 'm/grpo-seed42'"):
+        select(cells, "m/grpo-seed4")
+    thousands = {f"s/{n}": cells["xs/base"] for n in range(5000)}
+    with pytest.raises(ConfigError) as error:
+        select(thousands, "xl/*")
+    assert len(str(error.value)) < 500 and str(error.value).endswith("s/39 and 4960 more")
 
 
 @pytest.mark.parametrize("text", ["", "- a\n", "study: [\n"])

@@ -7,8 +7,8 @@ import pytest
 
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError
-from grpo_replay.grid import config_hash, expand, resolve, select
-from grpo_replay.plan import check_gpus, lost_files, opening
+from grpo_replay.grid import config_hash, expand, resolve, select, training_settings
+from grpo_replay.plan import check_gpus, duration, hours_left, lost_files, opening, wall_hours
 from grpo_replay.reporting.cost import cell_costs, measured_hours, plan_text, text_bytes
 from grpo_replay.reporting.memory import memory_row, state_bytes
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
@@ -35,11 +35,44 @@ def test_the_papers_hours_come_out(paper: Study, tmp_path: Path) -> None:
     text = plan_text(paper, expand(paper), tmp_path, gpus=8)
     assert "27 trained cells, 3 untrained, 0 finished" in text
     lines = {line.split()[0]: line.split() for line in text.splitlines() if line}
-    assert lines["total"][1:] == ["1,272", "1,272", "159", "hours"]
-    assert lines["table08"][1:] == ["3", "3", "184", "23", "hours"]
+    assert lines["total"][1:] == ["1,272", "1,272", "175", "hours"]
+    assert lines["table08"][1:] == ["3", "3", "184", "25", "hours"]
+    assert lines["training"][1:] == ["alone", "1,236", "1,236", "156", "hours"]
     # 5,968 answers of 16,384 tokens, and 51,200 rollouts of 8,192, at 4 bytes a token.
     grpo = expand(paper)["4B/grpo-seed42"]
     assert text_bytes(paper, grpo) == 4 * (5_968 * 16_384 + 51_200 * 8_192)
+
+
+def test_hours_in_words() -> None:
+    assert [duration(hours) for hours in (0, 0.5, 2.4)] == ["1 minute", "30 minutes", "2 hours"]
+
+
+def test_a_run_that_leaves_gpus_idle_takes_no_less_time(paper: Study, tmp_path: Path) -> None:
+    assert wall_hours([(10.0, 1.0, 4)], workers=8) == 11
+    assert wall_hours([(10.0, 1.0, 4)] * 3, workers=8) == 21
+    assert wall_hours([(0.0, 1.0, 0)] * 3, workers=2) == 2
+    assert wall_hours([], workers=2) == 0
+    cells = select(expand(paper), "0.6B/grpo*")
+    text = plan_text(paper, cells, tmp_path, gpus=8)
+    assert "wall time on 8 GPUs" in text and "table01        1      1           41" in text
+    assert {line[-8:] for line in text.splitlines() if line.startswith("table")} == {"11 hours"}
+    assert "about 11 hours on 8 GPUs" in opening(paper, cells, tmp_path, jobs=1, declared_gpus=8)
+
+
+def test_a_cell_that_is_trained_has_its_evaluation_left(paper: Study, tmp_path: Path) -> None:
+    cells = select(expand(paper), "0.6B/grpo*")
+    (cell,) = cells.values()
+    write_run(paper, tmp_path, cell.cell, seconds=180.0, steps=200)
+    settings = tmp_path / "cells" / cell.cell / "train" / "settings.json"
+    settings.write_text(json.dumps(training_settings(paper, cell)))
+    assert hours_left(paper, cells.values(), tmp_path, workers=4) == pytest.approx(11.1)
+    (tmp_path / "cells" / cell.cell / "model").mkdir()
+    assert hours_left(paper, cells.values(), tmp_path, workers=4) == pytest.approx(1.1)
+    lines = plan_text(paper, cells, tmp_path, gpus=4).splitlines()
+    assert lines[4].split() == ["total", "1", "41", "60", "minutes"]
+    assert lines[5].split() == ["training", "alone", "0", "40", "-"]
+    settings.write_text("{}")  # trained under other settings
+    assert hours_left(paper, cells.values(), tmp_path, workers=4) == pytest.approx(11.1)
 
 
 def test_memory_of_each_gpu_is_stated(paper: Study) -> None:
@@ -109,4 +142,4 @@ def test_more_gpus_than_declared_or_there_are_refused(paper: Study) -> None:
 
 def test_the_announcement_counts_gpus(paper: Study, tmp_path: Path) -> None:
     text = opening(paper, expand(paper), tmp_path, jobs=64, declared_gpus=8)
-    assert "30 cells, 0 of them finished; about 159 hours on 8 GPUs" in text
+    assert "30 cells, 0 of them finished; about 175 hours on 8 GPUs" in text

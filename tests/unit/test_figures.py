@@ -339,6 +339,17 @@ def test_gain_is_the_paired_difference(small):
     assert values == pytest.approx([25.0, 30.0, 27.5])
 
 
+@pytest.mark.parametrize("finished", ["grpo", "ours"])
+def test_a_gain_without_a_pair_says_so(tmp_path, finished):
+    study = small_study()
+    left_out = [
+        name for name, c in grid.expand(study).items() if c.method not in ("base", finished)
+    ]
+    random_results(study, tmp_path, left_out=tuple(left_out))
+    for panel in shown(drawn("gain", study, tmp_path, tmp_path / "gain")):
+        assert texts(panel) == ["no finished cell to compare"]
+
+
 # --- training -------------------------------------------------------------------------------------
 
 

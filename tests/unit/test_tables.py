@@ -13,10 +13,10 @@ from reporting_inputs import CONFIG, read_csv, small_study, write_cell, write_me
 from grpo_replay import grid
 from grpo_replay.config import Study
 from grpo_replay.reporting import tables
-from grpo_replay.reporting.formats import Number, number_text
-from grpo_replay.reporting.latex import tex
+from grpo_replay.reporting.formats import Column, Number, Row, Table, number_text
+from grpo_replay.reporting.latex import tex, to_latex
 from grpo_replay.reporting.scores import collect_scores
-from grpo_replay.reporting.summaries import default_settings, missing_notes
+from grpo_replay.reporting.summaries import all_settings, default_settings, missing_notes
 
 OURS = "s/ours-tau{}-r0.5-a0.5-seed42"
 
@@ -95,7 +95,7 @@ def test_missing_cells_are_dashes_with_the_command(main):
     assert "| s | σ_g (pool) | 0 | – | – | – | – | – | – |" in text
     assert {sigma[key] for key in sigma if key.startswith(("easy", "hard", "avg", "pass"))} == {""}
     assert "missing: xs/base, xs/grpo-seed42" in text
-    assert "`snakemake --cores all --config study=tiny`" in text
+    assert "`snakemake --cores all --config study=tiny only='xs/base,xs/grpo-seed42," in text
     assert "warning: missing: xs/base" in stderr
 
 
@@ -107,6 +107,18 @@ def test_the_command_declares_the_gpus_of_what_is_missing():
     notes = missing_notes(study, nothing, settings, "study=tiny results=/elsewhere")
     command = "snakemake --cores all --resources gpu=2 --config study=tiny results=/elsewhere"
     assert notes == [f"missing: s/base; make it with: `{command} only='s/base'`"]
+
+
+def test_the_command_makes_what_is_missing_and_nothing_else():
+    study = small_study()
+    settings, cells = all_settings(study), grid.expand(study)
+    scored = pd.DataFrame({"cell": ["s/base"]})
+    (note,) = missing_notes(study, scored, settings, "study=tiny")
+    assert note.endswith("make them with: `snakemake --cores all --config study=tiny`")
+    of_s = [setting for setting in settings if setting.scale == "s"]
+    (note,) = missing_notes(study, scored, of_s, "study=tiny")
+    only = note.partition(" only='")[2].removesuffix("'`")
+    assert set(grid.select(cells, only)) == {c for c in cells if c.startswith("s/")} - {"s/base"}
 
 
 def test_one_seed_makes_no_claim(main):
@@ -228,6 +240,25 @@ def test_tex_escapes():
     assert tex("run `x --cores only='s'`") == (
         r"run \texttt{x -{}-cores only=\textquotesingle{}s\textquotesingle{}}"
     )
+
+
+def test_latex_breaks_a_long_command():
+    assert tex("a, b `c,d`") == r"a, b \texttt{c,\allowbreak{}d}"
+
+
+def test_latex_compiles_with_any_text(tmp_path):
+    assert tex("γ ≤ 日") == r"$\gamma$ $\leq$ {[}U+65E5]"
+    compiler = shutil.which("pdflatex")
+    if compiler is None:
+        pytest.skip("pdflatex is not installed (Debian: texlive-latex-recommended)")
+    every = "".join(map(chr, [*range(0x20, 0x7F), *range(0xA1, 0x100)]))
+    texts = [every, "[1.0] – ‘x’ … γ ≤ 日本", r"\item -- $5 {b} ~ a^2 `c_d` #1 50 %"]
+    rows = [Row({"a": text}, {"x": Number(1.0)}) for text in texts]
+    columns = [Column("x", text, text, text) for text in texts]
+    (tmp_path / "any.tex").write_text(to_latex(Table(every, {"a": every}, columns, rows, texts)))
+    command = [compiler, "-interaction=nonstopmode", "-halt-on-error", "any.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_tables_are_the_same_bytes_again(main):

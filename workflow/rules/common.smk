@@ -23,7 +23,7 @@ gc.set_threshold(100_000, 20, 50)
 from grpo_replay import devices, grid, plan
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.study_file import load_study
-from grpo_replay.errors import GrpoReplayError
+from grpo_replay.errors import GrpoReplayError, listing, suggestion
 from grpo_replay.failed_jobs import FailedJobs
 from grpo_replay.preflight import check_conda, check_inputs, source_files
 
@@ -73,7 +73,8 @@ TABLES += [f"{RESULTS}/tables/verifiers.csv"]
 def lookup(kind, known, name):
     """What the study calls so; a name in a target that it does not have is the user's mistake."""
     if name not in known:
-        raise WorkflowError(f"{STUDY_FILE}: no {kind} {name!r}; there are: {', '.join(known)}")
+        meant = suggestion(name, known)
+        raise WorkflowError(f"{STUDY_FILE}: no {kind} {name!r}{meant}; there are: {listing(known)}")
     return known[name]
 
 

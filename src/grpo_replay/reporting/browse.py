@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from grpo_replay.errors import DataError, suggestion
+from grpo_replay.errors import DataError, listing, suggestion
 from grpo_replay.grid import Cell
 from grpo_replay.problems import read_problems
 from grpo_replay.reporting.browse_html import styled
@@ -250,6 +250,4 @@ def _unknown(kind: str, name: str, known: Iterable[str], place: object) -> DataE
 
 
 def _known(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return f"; there are: {', '.join(names[:_SHOWN_NAMES])}{more}"
+    return f"; there are: {listing(names, _SHOWN_NAMES)}"

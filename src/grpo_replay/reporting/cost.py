@@ -4,13 +4,13 @@ Hours come from the study file until a cell of the scale has run: then from what
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
 from grpo_replay.config import Study
 from grpo_replay.grid import Cell, expand
-from grpo_replay.plan import duration, is_finished
+from grpo_replay.plan import duration, is_finished, is_trained, wall_hours
 from grpo_replay.reporting.memory import gigabytes, memory_note, memory_row, parameter_count
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.reporting.scores import problem_count
@@ -27,18 +27,26 @@ CORES = 2
 
 @dataclass(frozen=True)
 class CellCost:
-    """Hours of a cell's two parts, and how many GPUs each occupies (0: a CPU core)."""
+    """Hours of a cell's two parts, and how many GPUs training occupies (0: a CPU core)."""
 
     cell: Cell
     train_hours: float
     evaluate_hours: float
     gpus: int
+    trained: bool
     finished: bool
 
     @property
     def device_hours(self) -> float:
         """GPU-hours, or core-hours of a study without GPUs; sampling occupies one."""
         return self.train_hours * max(self.gpus, 1) + self.evaluate_hours
+
+    @property
+    def left(self) -> "CellCost":
+        """The same cell with what is still to be done alone."""
+        train = 0.0 if self.trained or self.finished else self.train_hours
+        evaluate = 0.0 if self.finished else self.evaluate_hours
+        return replace(self, train_hours=train, evaluate_hours=evaluate)
 
 
 def cell_costs(
@@ -49,8 +57,8 @@ def cell_costs(
     for cell in cells:
         scale = study.scales[cell.scale]
         train = (measured.get(cell.scale) or scale.hours_train) if cell.trained else 0.0
-        done = is_finished(study, cell, results)
-        costs.append(CellCost(cell, train, scale.hours_evaluate, scale.gpus, done))
+        done = is_trained(study, cell, results), is_finished(study, cell, results)
+        costs.append(CellCost(cell, train, scale.hours_evaluate, scale.gpus, *done))
     return costs
 
 
@@ -82,10 +90,12 @@ def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) ->
     costs = cell_costs(study, cells.values(), results, measured)
     trained = sum(c.cell.trained for c in costs)
     head = f"Plan of study {study.study}: {trained} trained cells, {len(costs) - trained} untrained"
+    needed = max(study.scales[cell.scale].gpus for cell in cells.values())
+    workers = max(gpus, needed) if needed else CORES
     parts = [
         f"{head}, {sum(c.finished for c in costs)} finished.",
-        _table(_scale_rows(study, costs, measured, gpus)),
-        _table(_table_rows(costs, gpus)),
+        _table(_scale_rows(study, costs, measured, workers)),
+        _table(_table_rows(study, costs, workers)),
         _table(_disk_and_memory(study, costs)) + memory_note(study),
         "Hours without a mark come from the study file, * from cells of the scale that have run.\n"
         "Narrow with --config only='<glob>'; `--until train_policy` costs the training alone.",
@@ -94,10 +104,10 @@ def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) ->
 
 
 def _scale_rows(
-    study: Study, costs: list[CellCost], measured: dict[str, float], gpus: int
+    study: Study, costs: list[CellCost], measured: dict[str, float], workers: int
 ) -> list[list[str]]:
-    unit = "GPU-hours" if any(scale.gpus for scale in study.scales.values()) else "core-hours"
-    rows = [["scale", "GPUs a run", "cells left", "h a run", f"{unit} left", "all", "wall time"]]
+    head = ["scale", "GPUs a run", "cells left", "h a run", f"{_unit(study)}-hours left", "all"]
+    rows = [[*head, _wall_heading(study, workers)]]
     for name, scale in study.scales.items():
         own = [c for c in costs if c.cell.scale == name]
         if not own:
@@ -111,38 +121,47 @@ def _scale_rows(
                 f"{max(c.train_hours for c in own):.2g}{mark}",
                 f"{_hours_left(own):,.4g}",
                 f"{sum(c.device_hours for c in own):,.4g}",
-                _wall_time(own, gpus),
+                _wall_time(own, workers),
             ]
         )
-    training = sum(c.train_hours * max(c.gpus, 1) for c in costs)
-    everything = sum(c.device_hours for c in costs)
-    total = [f"{_hours_left(costs):,.4g}", f"{everything:,.4g}", _wall_time(costs, gpus)]
-    rows.append(["total", "", "", "", *total])
-    rows.append(["training alone", "", "", "", "", f"{training:,.4g}", ""])
+    for name, part in (("total", costs), ("training alone", list(map(_training, costs)))):
+        hours = [f"{_hours_left(part):,.4g}", f"{sum(c.device_hours for c in part):,.4g}"]
+        rows.append([name, "", "", "", *hours, _wall_time(part, workers)])
     return rows
 
 
+def _training(cost: CellCost) -> CellCost:
+    return replace(cost, evaluate_hours=0.0)
+
+
+def _unit(study: Study) -> str:
+    return "GPU" if any(scale.gpus for scale in study.scales.values()) else "core"
+
+
+def _wall_heading(study: Study, workers: int) -> str:
+    return f"wall time on {workers} {_unit(study)}s"
+
+
 def _hours_left(costs: list[CellCost]) -> float:
-    return sum(c.device_hours for c in costs if not c.finished)
+    return sum(c.left.device_hours for c in costs)
 
 
-def _wall_time(costs: list[CellCost], gpus: int) -> str:
-    """How long the unfinished ones take: as many runs at a time as the GPUs (or cores) hold."""
-    hours = 0.0
-    for cost in costs:
-        if not cost.finished:
-            at_once = max(1, gpus // cost.gpus) * cost.gpus if cost.gpus else CORES
-            hours += cost.device_hours / at_once
+def _wall_time(costs: list[CellCost], workers: int) -> str:
+    """How long what is left takes where so many GPUs (or cores) are."""
+    runs = [(c.left.train_hours, c.left.evaluate_hours, c.gpus) for c in costs]
+    hours = wall_hours(runs, workers)
     return duration(hours) if hours else "-"
 
 
-def _table_rows(costs: list[CellCost], gpus: int) -> list[list[str]]:
-    rows = [["paper's table", "cells", "cells left", "hours of these alone", "wall time"]]
+def _table_rows(study: Study, costs: list[CellCost], workers: int) -> list[list[str]]:
+    head = ["paper's table", "cells", "cells left", "hours of these alone"]
+    rows = [[*head, _wall_heading(study, workers)]]
     for table in sorted({name for c in costs for name in tables_of(c.cell)}):
         own = [c for c in costs if table in tables_of(c.cell)]
         left = str(sum(not c.finished for c in own))
-        hours = f"{_hours_left(own):,.4g}"
-        rows.append([table, str(len(own)), left, hours, _wall_time(own, gpus)])
+        rows.append(
+            [table, str(len(own)), left, f"{_hours_left(own):,.4g}", _wall_time(own, workers)]
+        )
     return rows
 
 

@@ -20,6 +20,7 @@ _TEX = {
     "&": r"\&",
     "%": r"\%",
     "$": r"\$",
+    "[": "{[}",  # after a rule or a line break it would open an argument
     "#": r"\#",
     "_": r"\_",
     "{": r"\{",
@@ -33,14 +34,30 @@ _TEX = {
     "τ": r"$\tau$",
     "α": r"$\alpha$",
     "β": r"$\beta$",
+    "γ": r"$\gamma$",
+    "δ": r"$\delta$",
+    "ε": r"$\varepsilon$",
+    "λ": r"$\lambda$",
+    "μ": r"$\mu$",
+    "π": r"$\pi$",
+    "ρ": r"$\rho$",
     "Δ": r"$\Delta$",
     "×": r"$\times$",
+    "−": "$-$",
+    "→": r"$\to$",
+    "≈": r"$\approx$",
+    "≠": r"$\neq$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "∞": r"$\infty$",
     "†": r"$^{\dagger}$",
     "‡": r"$^{\ddagger}$",
     "§": r"\S{}",
     "–": "--",
 }
 _TEX_WORDS = {"σ_g": r"$\sigma_g$", "τ_max": r"$\tau_{\max}$", "--": "-{}-"}
+# Beside Latin letters: what plain TeX fonts have.
+_PUNCTUATION = "–—‘’‚“”„†‡•…‰‹›€"
 _PREAMBLE = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}
 \usepackage[T1]{fontenc}
@@ -107,13 +124,26 @@ def _tabular(table: Table, blocks: list[list[Row]]) -> str:
 def tex(text: str) -> str:
     """Escape text for LaTeX: symbols of the tables become math, `code` becomes typewriter."""
     parts = [_escape(part) for part in text.split("`")]
-    parts[1::2] = [rf"\texttt{{{part}}}" for part in parts[1::2]]
+    # A command that lists many cells goes on on the next line.
+    broken = [part.replace(",", r",\allowbreak{}") for part in parts[1::2]]
+    parts[1::2] = [rf"\texttt{{{part}}}" for part in broken]
     return "".join(parts)
 
 
 def _escape(text: str) -> str:
     tokens = re.split("(" + "|".join(_TEX_WORDS) + ")", text)
-    return "".join(_TEX_WORDS.get(t) or "".join(_TEX.get(c, c) for c in t) for t in tokens)
+    return "".join(_TEX_WORDS.get(t) or "".join(map(_character, t)) for t in tokens)
+
+
+def _character(character: str) -> str:
+    """A character for LaTeX; one that its fonts lack, in a title say, as its number: any text
+    compiles.
+    """
+    if character in _TEX:
+        return _TEX[character]
+    if ord(character) < 0x100 or character in _PUNCTUATION:
+        return character
+    return f"{{[}}U+{ord(character):04X}]"
 
 
 def _tex_header(table: Table, groups: list[tuple[str, int]]) -> list[str]:

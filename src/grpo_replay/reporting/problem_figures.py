@@ -228,8 +228,9 @@ def _gain_panel(
 ) -> None:
     grpo = grpo_of(settings)
     compared = [s for s in settings if s.method not in (BASE, GRPO)]
-    if grpo is None or not finished_cells(scores, grpo):
-        say_empty(panel, "no finished cell")
+    finished = [s for s in (grpo, *compared) if s and finished_cells(scores, s)]
+    if grpo not in finished or len(finished) < 2:
+        say_empty(panel, f"no finished cell{' to compare' if finished else ''}")
         return
     panel.axvline(0, color="#444444", linewidth=1.0)
     for position, setting in enumerate(compared):

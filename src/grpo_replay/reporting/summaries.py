@@ -226,11 +226,12 @@ def missing_notes(
     missing = [cell for name, cell in wanted.items() if name not in present]
     if len(missing) > FEW_MISSING:
         names = ", ".join(cell.cell for cell in missing)
-        notes = [f"missing: {names}; make them with: `{_command(study, missing, config)}`"]
+        all_left = [name for name in grid.expand(study) if name not in present]
+        command = _command(study, missing, config, narrowed=len(missing) < len(all_left))
+        notes = [f"missing: {names}; make them with: `{command}`"]
     else:
         notes = [
-            f"missing: {cell.cell}; make it with: "
-            f"`{_command(study, [cell], config)} only='{cell.cell}'`"
+            f"missing: {cell.cell}; make it with: `{_command(study, [cell], config)}`"
             for cell in missing
         ]
     for note in notes:
@@ -238,8 +239,9 @@ def missing_notes(
     return notes
 
 
-def _command(study: Study, cells: list[grid.Cell], config: str) -> str:
+def _command(study: Study, cells: list[grid.Cell], config: str, narrowed: bool = True) -> str:
     # `--config` comes last: what follows it is taken for a setting.
     gpus = max(study.scales[cell.scale].gpus for cell in cells)
     declared = f" --resources gpu={gpus}" if gpus else ""
-    return f"snakemake --cores all{declared} --config {config}"
+    only = f" only='{','.join(cell.cell for cell in cells)}'" if narrowed else ""
+    return f"snakemake --cores all{declared} --config {config}{only}"

@@ -38,7 +38,8 @@ AES_NOTE = (
 )
 RATIO_NOTE = (
     "[95 % interval]: BCa bootstrap over problems, both models on the same ones; several seeds: "
-    "Student's t over seeds. No significance is marked here."
+    "Student's t over each seed's own ratio, whose middle is not quite the ratio of the means that "
+    "is shown. No significance is marked here."
 )
 _MEASURES: tuple[Metric, ...] = ("avg_at_k", "mean_length")
 

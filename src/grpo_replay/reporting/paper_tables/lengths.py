@@ -21,7 +21,8 @@ SIDES = ("correct", "incorrect")
 _POOLED_NOTE = (
     "Mean over all answers of the benchmarks together, each answer counting once (the paper leaves "
     "open how it averages). n in the csv: problems with such an answer. [95 % interval]: BCa "
-    "bootstrap over problems within benchmarks; several seeds: Student's t over seeds."
+    "bootstrap over problems within benchmarks; several seeds: Student's t over each seed's own "
+    "number, whose middle is not quite that of all answers that is shown."
 )
 
 
