@@ -75,7 +75,7 @@ class LiveRun:
         self._queue.put(status)
         self._thread.join(DRAIN_SECONDS)
         if self._thread.is_alive():
-            warn(self.settings["study"], f"it does not take the rest within {DRAIN_SECONDS} s")
+            warn(self.results.study_folder, f"it does not take the rest within {DRAIN_SECONDS} s")
 
     # --- in the thread ---
 
@@ -102,7 +102,7 @@ class LiveRun:
         except Exception as error:  # whatever a store may raise: the training must go on
             self._run_id = None  # what it has is asked again
             if status or not self._told:
-                warn(self.settings["study"], error)
+                warn(self.results.study_folder, error)
             self._told = True
 
     def _flush(self, status: str | None) -> None:

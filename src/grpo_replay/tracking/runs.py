@@ -1,5 +1,6 @@
 """Which run of the store is a cell's: found, made, continued, superseded, or marked as dead."""
 
+import shlex
 from pathlib import Path
 
 from mlflow.entities import Run
@@ -7,7 +8,7 @@ from mlflow.entities import Run
 from grpo_replay.grid import Cell, config_hash
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.series import parameters
-from grpo_replay.tracking.store import NOTE, PARENT, Store
+from grpo_replay.tracking.store import NOTE, PARENT, Store, at_study
 
 COMPLETE = "results_sha256"  # the tag of a run that shows a scored cell, and of whose files
 TRAINING = "training_id"
@@ -100,8 +101,8 @@ def note(results: CellResults, cell: Cell, study: str) -> str:
     """What the page of a run says, in Markdown."""
     rule = "train_policy" if cell.trained else "sample_answers"
     command = (
-        f"snakemake --cores all --config study={study} --forcerun {rule} -- "
-        f"{results.folder.as_posix()}/scores.json"
+        f"snakemake --cores all --config {at_study(results.study_folder)} "
+        f"--forcerun {rule} -- {shlex.quote(f'{results.folder.as_posix()}/scores.json')}"
     )
     return (
         f"Cell `{cell.cell}` of the study `{study}`. Make it again with\n\n```\n{command}\n```\n\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from grpo_replay.settings import tracking_uri
+from grpo_replay.settings import tracking_uri, without_credentials
 
 
 def main() -> None:
@@ -17,12 +17,14 @@ def main() -> None:
     config = yaml.safe_load(Path("config/config.yaml").read_text(encoding="utf-8"))
     uri = tracking_uri(config)
     if uri.startswith("http"):
-        print(f"The store is a server, which shows its own pages: {uri}")
+        print(f"The store is a server, which shows its own pages: {without_credentials(uri)}")
         return
     os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
     port = sys.argv[1] if len(sys.argv) > 1 else "5000"
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1", "--port", port]
-    os.execv(sys.executable, [*command, "--backend-store-uri", uri])
+    # Not as an argument: it may hold a password, and every user sees those of a process.
+    os.environ["MLFLOW_BACKEND_STORE_URI"] = uri
+    os.execv(sys.executable, command)
 
 
 if __name__ == "__main__":
