@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mlflow.entities import Run
+from mlflow.environment_variables import MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT
 from mlflow.exceptions import MlflowException
 from tracked_cells import GRPO, OURS, STUDY, make_records, runs_of, steps_of, train, write_records
 
@@ -80,6 +81,7 @@ def test_no_warning_shows_a_password(results: Path, monkeypatch: pytest.MonkeyPa
     text = str(caught[0].message)
     assert "word" not in text and text.count("//127.0.0.1:1") == 2
     assert f"--config study=tiny results={results.parent}" in text
+    assert MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT.get()  # its lines at the end of a run
 
 
 def test_the_pages_get_the_store_unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
