@@ -44,6 +44,7 @@ class LiveRun:
     def __init__(self, settings: dict, results: CellResults) -> None:
         self.settings = settings
         self.results = results
+        self._started = int(time.time() * 1000)
         self._queue: queue.Queue[Point | str] = queue.Queue()
         self._training_id: str | None = None
         self._resumed_from: int | None = None
@@ -129,7 +130,7 @@ class LiveRun:
             self._store = Store(self.settings["study"], self.results.study_folder)
             end_dead_runs(self._store, self.results.study_folder)
         run = open_training_run(
-            self._store, self.results, self.settings, self._training_id or "none"
+            self._store, self.results, self.settings, self._training_id or "none", self._started
         )
         if self._resumed_from is not None:
             self._store.set_tags(run, {"resumed_from_step": self._resumed_from})

@@ -14,13 +14,17 @@ COMPLETE = "results_sha256"  # the tag of a run that shows a scored cell, and of
 TRAINING = "training_id"
 
 
-def open_training_run(store: Store, results: CellResults, settings: dict, training: str) -> Run:
-    """The run of a training that starts or continues; an older one of the cell is superseded."""
+def open_training_run(
+    store: Store, results: CellResults, settings: dict, training: str, start: int
+) -> Run:
+    """The run of a training that starts (when: ms) or continues; an older one of the cell is
+    superseded.
+    """
     with store.lock:
         others = current_runs(store, results)
         run = next((r for r in others if _is_open(r, training, settings)), None)
         if run is None:
-            run = create_run(store, results, settings, training)
+            run = create_run(store, results, settings, training, start)
         store.status(run, "RUNNING")
         store.set_tags(run, {"status": "running", "stage": "training"})
         for other in others:
