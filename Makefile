@@ -34,7 +34,8 @@ test-vllm: .venv-vllm/installed
 	touch $@
 
 # MLflow's pages in Chromium, and its server on PostgreSQL; what is not installed is skipped.
-test-ui: $(INSTALLED)
+test-# MLflow's pages; on another port: make ui PORT=5001
+ui: $(INSTALLED)
 	$(BIN)/python -m pytest -m ui -rs
 
 # What a study costs: make plan STUDY=paper
@@ -90,8 +91,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(INSTALLED)
 
+# MLflow's pages; on another port: make ui PORT=5001
 ui: $(INSTALLED)
-	$(BIN)/python -m grpo_replay.tracking.ui
+	$(BIN)/python -m grpo_replay.tracking.ui $(PORT)
 
 # Lists what checkpoints of unfinished or edited cells occupy, then removes them.
 clean:

@@ -20,14 +20,21 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 POLL_SECONDS = 2.0
 
 
-def gpu_count() -> int:
-    """How many GPUs this machine has, without loading torch; 0 where its driver is absent."""
+def gpu_names() -> list[str]:
+    """This machine's GPUs, without loading torch; none where its driver is absent."""
     if shutil.which("nvidia-smi") is None:
-        return 0
+        return []
     done = subprocess.run(
         ["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False
     )
-    return sum(line.startswith("GPU ") for line in done.stdout.splitlines())
+    # GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("GPU ")]
+    return [line.partition(": ")[2].partition(" (UUID")[0] for line in lines]
+
+
+def gpu_count() -> int:
+    """How many GPUs this machine has."""
+    return len(gpu_names())
 
 
 def offered_gpus() -> int:

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from grpo_replay.errors import DataError
 
@@ -52,6 +53,18 @@ def write_json(path: Path, value: object) -> None:
     """Write a JSON-like value for people and programs, keys sorted; nan is refused."""
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file.
+
+    Raises:
+        DataError: it is not JSON, naming the file.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # also of text that is no UTF-8
+        raise DataError(f"{path}: not JSON ({error}); make the cell again") from error
 
 
 def read_appended(path: Path) -> list[dict]:

@@ -1,13 +1,14 @@
 """What a run will make, about how long that takes, and where everything is at the end."""
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
 
 from grpo_replay.config import Scale, Study
 from grpo_replay.errors import ConfigError
+from grpo_replay.files import read_json
 from grpo_replay.grid import Cell, config_hash, resolve, select, training_settings
+from grpo_replay.settings import without_credentials
 
 
 def current_scores(study: Study, cell: Cell, results: Path) -> dict | None:
@@ -15,7 +16,7 @@ def current_scores(study: Study, cell: Cell, results: Path) -> dict | None:
     path = scores_file(cell, results)
     if not path.is_file():
         return None
-    scores = json.loads(path.read_text(encoding="utf-8"))
+    scores = read_json(path)
     return scores if scores["config_hash"] == config_hash(resolve(study, cell)) else None
 
 
@@ -167,8 +168,9 @@ def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: s
         "scores": results / "scores.parquet",
     }
     lines = [f"  {name:<12}{path}" for name, path in places.items() if path.exists()]
-    local = not tracking_uri.startswith("http")
-    ui = f"mlflow ui --host 127.0.0.1 --backend-store-uri {tracking_uri}" if local else tracking_uri
+    store = without_credentials(tracking_uri)
+    local = not store.startswith("http")
+    ui = f"mlflow ui --host 127.0.0.1 --backend-store-uri {store}" if local else store
     lines.append(f"  {'MLflow':<12}{ui}")
     head = f"\nStudy {study.study}: {finished} of {len(cells)} cells are finished."
     return "\n".join([head, *lines]) + "\n"

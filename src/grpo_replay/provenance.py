@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 
@@ -27,6 +28,7 @@ def _git(root: Path, *arguments: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def hardware() -> str:
-    """The machine in a few words."""
-    return f"{platform.machine()}, {os.cpu_count()} CPU cores"
+def hardware(gpus: list[str]) -> str:
+    """The machine in a few words, with the names of its GPUs."""
+    counted = [f"{number} x {name}" for name, number in Counter(gpus).items()]
+    return ", ".join([platform.machine(), f"{os.cpu_count()} CPU cores", *counted])

@@ -10,6 +10,7 @@ from grpo_replay.errors import ConfigError, suggestion
 SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only")
 DEFAULT_RESULTS = "results"  # config/config.yaml's
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
+_CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ABSOLUTE = re.compile(r"sqlite:////|https?://|(postgresql|mysql)(\+\w+)?://")
 
 
@@ -50,6 +51,11 @@ def find_study(name: str, folder: Path) -> Path:
     return folder / f"{name}.yaml"
 
 
+def without_credentials(text: str) -> str:
+    """A text in which no URI shows the name and password that it holds."""
+    return _CREDENTIALS.sub("//", text)
+
+
 def tracking_uri(config: dict) -> str:
     """Where MLflow keeps its runs: the variable, else the setting, else sqlite in the results.
 
@@ -61,9 +67,9 @@ def tracking_uri(config: dict) -> str:
     if not uri:
         return f"sqlite:///{Path(config['results']).resolve()}/mlflow.db"
     if not _ABSOLUTE.match(uri):
+        source = TRACKING_VARIABLE if given else "--config tracking_uri"
         raise ConfigError(
-            f"{TRACKING_VARIABLE if given else '--config tracking_uri'}: {uri!r} is no absolute "
-            "URI of a store; give sqlite:////a/path/mlflow.db (four slashes), http://host:port or "
-            "postgresql://..."
+            f"{source}: {without_credentials(uri)!r} is no absolute URI of a store; give "
+            "sqlite:////a/path/mlflow.db (four slashes), http://host:port or postgresql://..."
         )
     return uri

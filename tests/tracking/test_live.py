@@ -58,6 +58,8 @@ def test_a_run_has_every_step_once_and_says_what_it_is(results: Path) -> None:
     assert tags["stage"] == "trained" and tags["commit"] and tags["hardware"]
     assert "--forcerun train_policy" in tags["mlflow.note.content"]
     store = Store(STUDY.study, results)
+    first = store.client.get_metric_history(run.info.run_id, "reward/mean")[0]
+    assert run.info.start_time <= first.timestamp  # the training's, not the store's
     parent = store.client.get_run(tags["mlflow.parentRunId"])
     assert parent.info.run_name == "s/ours" and parent.info.status == "FINISHED"
 

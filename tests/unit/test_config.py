@@ -18,7 +18,7 @@ from grpo_replay.grid import (
     select,
     training_settings,
 )
-from grpo_replay.plan import memory_mb, minutes_allowed, process_memory_mb
+from grpo_replay.plan import closing, memory_mb, minutes_allowed, process_memory_mb
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.sources import Benchmark, ClockBenchmark, Model
 from grpo_replay.study_file import load_study
@@ -197,3 +197,13 @@ def test_the_store_is_named_by_one_absolute_uri(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "mlruns")
     with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI: 'mlruns'"):
         tracking_uri(config)
+
+
+def test_no_message_shows_a_password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "ftp://me:pass@word@host/db")
+    study = load_study(REPOSITORY / "config" / "studies" / "nano.yaml")
+    with pytest.raises(ConfigError) as refused:
+        tracking_uri({})
+    text = closing(study, {}, tmp_path, "postgresql://me:pass@word@host/db")
+    for message in (str(refused.value), text):
+        assert "word" not in message and "//host/db" in message

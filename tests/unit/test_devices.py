@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.devices import gpus, offered_gpus
+from grpo_replay.devices import gpu_names, gpus, offered_gpus
 from grpo_replay.errors import ConfigError
+from grpo_replay.provenance import hardware
 
 HOLD = """
 import os, sys, time
@@ -70,3 +71,15 @@ def test_without_gpus_a_study_that_needs_one_is_refused_at_once(tmp_path: Path) 
     with gpus(0, count=lambda: 0):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ""  # the CPU, also where there are GPUs
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def test_the_machine_is_told_with_its_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    lines = [f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-{n})" for n in range(4)]
+    program.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert offered_gpus() == 4
+    assert hardware(gpu_names()).endswith("CPU cores, 4 x NVIDIA H100 80GB HBM3")
+    monkeypatch.setenv("PATH", "")
+    assert gpu_names() == [] and hardware([]).endswith("CPU cores")

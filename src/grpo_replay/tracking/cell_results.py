@@ -5,7 +5,6 @@ a run that starts anew has another.
 """
 
 import importlib.metadata
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,15 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from grpo_replay import provenance
-from grpo_replay.files import digest, file_digest, folder_digest, read_appended, write_json
+from grpo_replay.devices import gpu_names
+from grpo_replay.files import (
+    digest,
+    file_digest,
+    folder_digest,
+    read_appended,
+    read_json,
+    write_json,
+)
 from grpo_replay.grid import Cell, config_hash
 from grpo_replay.reporting.training_metrics import read_records
 from grpo_replay.tracking.series import TRAINING_MARK, Point, training_points
@@ -164,7 +171,7 @@ class CellResults:
         origin = {
             "settings": settings,
             "commit": provenance.commit(),
-            "hardware": provenance.hardware(),
+            "hardware": provenance.hardware(gpu_names()),
             "environment": sorted(f"{n}=={v}" for n, v in packages.items()),
         }
         write_json(self.own / "origin.json", origin)
@@ -212,6 +219,4 @@ def training_id(record: dict) -> str:
 
 
 def _read(path: Path) -> Any:
-    if not path.is_file():
-        return None
-    return json.loads(path.read_text(encoding="utf-8"))
+    return read_json(path) if path.is_file() else None

@@ -44,6 +44,7 @@ class LiveRun:
     def __init__(self, settings: dict, results: CellResults) -> None:
         self.settings = settings
         self.results = results
+        self._started = int(time.time() * 1000)
         self._queue: queue.Queue[Point | str] = queue.Queue()
         self._training_id: str | None = None
         self._resumed_from: int | None = None
@@ -75,7 +76,7 @@ class LiveRun:
         self._queue.put(status)
         self._thread.join(DRAIN_SECONDS)
         if self._thread.is_alive():
-            warn(self.settings["study"], f"it does not take the rest within {DRAIN_SECONDS} s")
+            warn(self.results.study_folder, f"it does not take the rest within {DRAIN_SECONDS} s")
 
     # --- in the thread ---
 
@@ -102,7 +103,7 @@ class LiveRun:
         except Exception as error:  # whatever a store may raise: the training must go on
             self._run_id = None  # what it has is asked again
             if status or not self._told:
-                warn(self.settings["study"], error)
+                warn(self.results.study_folder, error)
             self._told = True
 
     def _flush(self, status: str | None) -> None:
@@ -129,7 +130,7 @@ class LiveRun:
             self._store = Store(self.settings["study"], self.results.study_folder)
             end_dead_runs(self._store, self.results.study_folder)
         run = open_training_run(
-            self._store, self.results, self.settings, self._training_id or "none"
+            self._store, self.results, self.settings, self._training_id or "none", self._started
         )
         if self._resumed_from is not None:
             self._store.set_tags(run, {"resumed_from_step": self._resumed_from})

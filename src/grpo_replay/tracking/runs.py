@@ -1,5 +1,6 @@
 """Which run of the store is a cell's: found, made, continued, superseded, or marked as dead."""
 
+import shlex
 from pathlib import Path
 
 from mlflow.entities import Run
@@ -7,19 +8,23 @@ from mlflow.entities import Run
 from grpo_replay.grid import Cell, config_hash
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.series import parameters
-from grpo_replay.tracking.store import NOTE, PARENT, Store
+from grpo_replay.tracking.store import NOTE, PARENT, Store, at_study
 
 COMPLETE = "results_sha256"  # the tag of a run that shows a scored cell, and of whose files
 TRAINING = "training_id"
 
 
-def open_training_run(store: Store, results: CellResults, settings: dict, training: str) -> Run:
-    """The run of a training that starts or continues; an older one of the cell is superseded."""
+def open_training_run(
+    store: Store, results: CellResults, settings: dict, training: str, start: int
+) -> Run:
+    """The run of a training that starts (when: ms) or continues; an older one of the cell is
+    superseded.
+    """
     with store.lock:
         others = current_runs(store, results)
         run = next((r for r in others if _is_open(r, training, settings)), None)
         if run is None:
-            run = create_run(store, results, settings, training)
+            run = create_run(store, results, settings, training, start)
         store.status(run, "RUNNING")
         store.set_tags(run, {"status": "running", "stage": "training"})
         for other in others:
@@ -100,8 +105,8 @@ def note(results: CellResults, cell: Cell, study: str) -> str:
     """What the page of a run says, in Markdown."""
     rule = "train_policy" if cell.trained else "sample_answers"
     command = (
-        f"snakemake --cores all --config study={study} --forcerun {rule} -- "
-        f"{results.folder.as_posix()}/scores.json"
+        f"snakemake --cores all --config {at_study(results.study_folder)} "
+        f"--forcerun {rule} -- {shlex.quote(f'{results.folder.as_posix()}/scores.json')}"
     )
     return (
         f"Cell `{cell.cell}` of the study `{study}`. Make it again with\n\n```\n{command}\n```\n\n"

@@ -4,7 +4,6 @@ Every call may raise whatever a store may raise; `quietly` turns that into a war
 """
 
 import os
-import re
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -12,22 +11,25 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+# Its lines with a run's address show the password that a URI holds, in logs that are kept.
+os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
 
 import requests  # noqa: E402
 from filelock import FileLock  # noqa: E402
 from mlflow import MlflowClient  # noqa: E402
-from mlflow.entities import Metric, Param, Run, RunTag  # noqa: E402
+from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 
 from grpo_replay.errors import GrpoReplayWarning  # noqa: E402
-from grpo_replay.settings import TRACKING_VARIABLE  # noqa: E402
+from grpo_replay.settings import TRACKING_VARIABLE, config_text, without_credentials  # noqa: E402
 from grpo_replay.tracking.series import Point  # noqa: E402
 
 BATCH = 1000  # the most metrics that one request may hold
 PARAMS = 100  # likewise for parameters
 PROBE_SECONDS = 2.0  # a server that does not answer for so long is out of reach
+DATABASE_TRIES = 3  # MLflow's ten take 100 s, in every job
 LOCK_SECONDS = 30.0
 SQLITE = "sqlite:///"
 PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
@@ -47,6 +49,8 @@ class Store:
         uri = os.environ[TRACKING_VARIABLE]
         if uri.startswith("http"):
             requests.get(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS)
+        else:
+            _try_briefly()
         local = Path(uri.removeprefix(SQLITE)) if uri.startswith(SQLITE) else None
         folder = local.parent if local else Path(self.results).parent
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,6 +62,8 @@ class Store:
 
     def _experiment(self, study: str, artifacts: str | None) -> str:
         if found := self.client.get_experiment_by_name(study):
+            if found.lifecycle_stage == LifecycleStage.DELETED:  # someone did so on the pages
+                self.client.restore_experiment(found.experiment_id)
             return found.experiment_id
         try:
             return self.client.create_experiment(study, artifact_location=artifacts)
@@ -70,7 +76,7 @@ class Store:
     def runs(self, **tags: str) -> list[Run]:
         """All runs of this results folder that carry these tags, the newest first."""
         tags = {"results": self.results, **tags}
-        filters = " and ".join(f"tags.{name} = '{value}'" for name, value in tags.items())
+        filters = " and ".join(f"tags.{name} = {_quoted(value)}" for name, value in tags.items())
         found, page = [], None
         while page is None or page:
             page = self.client.search_runs([self.experiment], filters, page_token=page)
@@ -139,6 +145,18 @@ class Store:
             self.status(old, "KILLED")
 
 
+def _quoted(value: str) -> str:
+    """A value in the language of MLflow's filters, which has no escapes."""
+    return f'"{value}"' if "'" in value else f"'{value}'"
+
+
+def _try_briefly() -> None:
+    """Have MLflow give up on a database as soon as on a server that is out of reach."""
+    from mlflow.store.db import utils  # slow, and of no use where the store is a server
+
+    utils.MAX_RETRY_COUNT = DATABASE_TRIES
+
+
 def _batches(points: Iterable[Point]) -> Iterable[list[Metric]]:
     batch: list[Metric] = []
     for point in points:
@@ -153,10 +171,10 @@ def _batches(points: Iterable[Point]) -> Iterable[list[Metric]]:
 
 def make_store(study: str, results: Path) -> None:
     """Make the store and the study's experiment."""
-    quietly(study, lambda: Store(study, results))
+    quietly(results, lambda: Store(study, results))
 
 
-def quietly(study: str, action: Callable[[], Any]) -> bool:
+def quietly(results: Path, action: Callable[[], Any]) -> bool:
     """Do something with a study's store; one that fails is told, and costs nothing else.
 
     Returns whether it was done.
@@ -164,24 +182,29 @@ def quietly(study: str, action: Callable[[], Any]) -> bool:
     try:
         action()
     except Exception as error:  # MLflow's own, those of SQL, of the network, of files
-        warn(study, error)
+        warn(results, error)
         return False
     return True
 
 
-def sync_command(study: str) -> str:
+def at_study(results: Path) -> str:
+    """What a person types behind `--config` for a study's folder of results."""
+    return config_text({"study": results.name, "results": results.parent.as_posix()})
+
+
+def sync_command(results: Path) -> str:
     """What brings a study's store up to date."""
-    return f"snakemake --cores 1 sync_tracking --config study={study}"
+    return f"snakemake --cores 1 sync_tracking --config {at_study(results)}"
 
 
-def warn(study: str, error: BaseException | str) -> None:
+def warn(results: Path, error: BaseException | str) -> None:
     """Say that the store misses something, why, and how it is brought up to date."""
     name = "" if isinstance(error, str) else f"{type(error).__name__}: "
-    reason = str(error).partition("\n")[0][:300]
-    uri = re.sub("//[^/@]*@", "//", os.environ[TRACKING_VARIABLE])  # without a password
+    reason = without_credentials(str(error)).partition("\n")[0][:300]
     warnings.warn(
-        f"MLflow at {uri} misses some of this ({name}{reason}); no result is lost. "
-        f"Bring it up to date with: {sync_command(study)}",
+        without_credentials(f"MLflow at {os.environ[TRACKING_VARIABLE]}")
+        + f" misses some of this ({name}{reason}); no result is lost. "
+        f"Bring it up to date with: {sync_command(results)}",
         GrpoReplayWarning,
         stacklevel=3,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from mlflow.entities import Run
 
 from grpo_replay.config import Study
-from grpo_replay.errors import GrpoReplayError
+from grpo_replay.errors import DataError, GrpoReplayError
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.tracking.artifacts import copy_model, log_artifacts, log_files, log_inputs
 from grpo_replay.tracking.cell_results import CellResults, all_cells
@@ -21,7 +21,7 @@ from grpo_replay.tracking.series import (
     missing,
     parameters,
 )
-from grpo_replay.tracking.store import Store, quietly, sync_command
+from grpo_replay.tracking.store import Store, quietly, sync_command, warn
 from grpo_replay.tracking.summaries import sync_results, sync_summaries
 from grpo_replay.tracking.views import sync_views
 
@@ -32,19 +32,29 @@ def sync_study(study: Study, results: Path, copy_models: bool = False) -> bool:
     Trainings that run now are left to their own processes.
     """
 
+    unread: list[Exception] = []
+
     def sync() -> None:
         store = Store(study.study, results)
         end_dead_runs(store, results)
         for cell in all_cells(results):
-            if cell.has_begun and not cell.is_alive:
-                run = _sync_cell(store, cell)
-                if copy_models:
-                    copy_model(store, run)
-        sync_summaries(store, study, results)
+            try:
+                _show_cell(store, cell, copy_models)
+            except DataError as error:  # of this cell alone
+                warn(results, error)
+                unread.append(error)
         sync_results(store, results)
         sync_views(store)
+        sync_summaries(store, study, results)
 
-    return quietly(study.study, sync)
+    return quietly(results, sync) and not unread
+
+
+def _show_cell(store: Store, cell: CellResults, copy_models: bool) -> None:
+    if cell.has_begun and not cell.is_alive:
+        run = _sync_cell(store, cell)
+        if copy_models:
+            copy_model(store, run)
 
 
 def sync_scored_cell(folder: Path) -> None:
@@ -53,7 +63,7 @@ def sync_scored_cell(folder: Path) -> None:
     if not results.origin:  # a base model, which no training has noted
         results.note_origin(results.settings)
     study = results.settings["study"]
-    quietly(study, lambda: _sync_cell(Store(study, results.study_folder), results))
+    quietly(results.study_folder, lambda: _sync_cell(Store(study, results.study_folder), results))
 
 
 def require_sync(study: Study, results: Path, copy_models: bool) -> None:
@@ -65,7 +75,7 @@ def require_sync(study: Study, results: Path, copy_models: bool) -> None:
     if not sync_study(study, results, copy_models):
         raise GrpoReplayError(
             "the store is not up to date (why: the warning above); run "
-            f"`{sync_command(study.study)}` again once it can be reached, or set "
+            f"`{sync_command(results)}` again once it can be reached, or set "
             "MLFLOW_TRACKING_URI to another"
         )
 
