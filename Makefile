@@ -34,8 +34,7 @@ test-vllm: .venv-vllm/installed
 	touch $@
 
 # MLflow's pages in Chromium, and its server on PostgreSQL; what is not installed is skipped.
-test-# MLflow's pages; on another port: make ui PORT=5001
-ui: $(INSTALLED)
+test-ui: $(INSTALLED)
 	$(BIN)/python -m pytest -m ui -rs
 
 # What a study costs: make plan STUDY=paper

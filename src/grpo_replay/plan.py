@@ -36,7 +36,7 @@ def is_trained(study: Study, cell: Cell, results: Path) -> bool:
     settings = folder / "train" / "settings.json"
     if not cell.trained or not (folder / "model").is_dir() or not settings.is_file():
         return not cell.trained
-    return json.loads(settings.read_text(encoding="utf-8")) == training_settings(study, cell)
+    return read_json(settings) == training_settings(study, cell)
 
 
 def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> dict[str, Cell]:
