@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -40,11 +41,13 @@ def gpu_count() -> int:
 def offered_gpus() -> int:
     """How many GPUs a job here may take: those that CUDA_VISIBLE_DEVICES lists, where it is set."""
     given = os.environ.get(VARIABLE)
-    return gpu_count() if given is None else _listed(given)
+    return gpu_count() if given is None else len(_listed(given))
 
 
-def _listed(given: str) -> int:
-    return sum(bool(device.strip()) for device in given.split(","))
+def _listed(given: str) -> list[str]:
+    """The devices that CUDA sees: it stops at the first that cannot be one (-1, NoDevFiles)."""
+    devices = [device.strip() for device in given.split(",")]
+    return list(takewhile(lambda d: d.isdigit() or d.startswith(("GPU-", "MIG-")), devices))
 
 
 @contextmanager
@@ -54,63 +57,73 @@ def gpus(
     """Hold `wanted` GPUs of this machine while the block runs, waiting for those that others hold.
 
     Sets CUDA_VISIBLE_DEVICES for this process and its children: to nothing where none is wanted.
-    Where a person or a cluster's scheduler has set it, that choice is left alone.
+    Where a person has set it, the job takes its GPUs from those; a list of just as many, as a
+    cluster's scheduler gives it, is left alone: that may count from 0 in every job.
 
     Raises:
         ConfigError: where the machine has fewer, or the variable lists fewer.
     """
     given = os.environ.get(VARIABLE)
-    if given is not None:
-        listed = _listed(given)
-        if listed < wanted:
-            raise ConfigError(
-                f"{VARIABLE}={given!r} lists {listed} devices and this job needs {wanted}: list "
-                "as many, or unset it"
-            )
-        yield
-        return
-    if wanted == 0:
-        with _visible(""):
+    devices = _listed(given) if given is not None else [str(n) for n in range(wanted and count())]
+    if len(devices) < wanted:
+        raise ConfigError(_too_few(wanted, len(devices), given))
+    if wanted == 0 or (given is not None and len(devices) == wanted):
+        with _visible(given if wanted else ""):
             yield
         return
-    there = count()
-    if there < wanted:
-        raise ConfigError(
-            f"scales.*.gpus: {wanted} GPUs are wanted and this machine has {there}: run this study "
-            f"where they are, or set {VARIABLE} yourself"
-        )
-    folder = folder or Path(tempfile.gettempdir()) / "grpo-replay-gpus"
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.stat().st_uid == os.getuid():
-        folder.chmod(0o777)  # slots are the machine's, whoever runs a job
+    folder = _slots(folder or Path(tempfile.gettempdir()) / "grpo-replay-gpus")
     with ExitStack() as held:
         # One job chooses at a time: two that each hold a part would wait for each other for ever.
         with FileLock(folder / "choosing.lock", mode=0o666):
-            chosen = _hold(held, wanted, there, folder)
-        with _visible(",".join(map(str, chosen))):
+            chosen = _hold(held, wanted, devices, folder)
+        with _visible(",".join(chosen)):
             yield
+
+
+def _slots(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.stat().st_uid == os.getuid():
+        folder.chmod(0o777)  # slots are the machine's, whoever runs a job
+    return folder
+
+
+def _too_few(wanted: int, there: int, given: str | None) -> str:
+    if given is None:
+        return (
+            f"scales.*.gpus: {wanted} GPUs are wanted and this machine has {there}: run this study "
+            f"where they are, or set {VARIABLE} yourself"
+        )
+    return (
+        f"{VARIABLE}={given!r} lists {there} devices and this job needs {wanted}: list as many, or "
+        "unset it"
+    )
 
 
 @contextmanager
 def _visible(devices: str) -> Iterator[None]:
+    before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = devices
     try:
         yield
     finally:
-        del os.environ[VARIABLE]
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
 
 
-def _hold(held: ExitStack, wanted: int, there: int, folder: Path) -> list[int]:
-    chosen: list[int] = []
+def _hold(held: ExitStack, wanted: int, devices: list[str], folder: Path) -> list[str]:
+    chosen: list[str] = []
     while True:
-        for number in range(there):
-            if number in chosen:
+        for device in devices:
+            if device in chosen:
                 continue
             try:
-                held.enter_context(FileLock(folder / f"{number}.lock", timeout=0, mode=0o666))
+                slot = folder / f"{device.replace('/', '_')}.lock"
+                held.enter_context(FileLock(slot, timeout=0, mode=0o666))
             except Timeout:
                 continue
-            chosen.append(number)
+            chosen.append(device)
             if len(chosen) == wanted:
-                return sorted(chosen)
+                return sorted(chosen, key=devices.index)
         time.sleep(POLL_SECONDS)

@@ -120,7 +120,8 @@ def process_memory_mb(scale: Scale, attempt: int) -> int:
 
 
 def check_gpus(study: Study, wanted: int, declared: int, there: int, config: str) -> None:
-    """Refuse a run one of whose jobs needs more GPUs than are declared, or than this machine has.
+    """Refuse a run one of whose jobs needs more GPUs than are declared, or than this machine has;
+    and one that declares more than that, whose jobs would share them.
 
     `config` is what follows `--config` (`settings.config_text`).
 
@@ -138,6 +139,11 @@ def check_gpus(study: Study, wanted: int, declared: int, there: int, config: str
             f"study {study.study}: a job needs {wanted} GPUs and this machine offers {there}: run "
             "it where they are (profiles/slurm, profiles/kubernetes), or narrow it with "
             "--config only='<glob>'"
+        )
+    if wanted and declared > there:
+        raise ConfigError(
+            f"study {study.study}: {declared} GPUs are declared and this machine offers {there}: "
+            f"say --resources gpu={there}"
         )
 
 

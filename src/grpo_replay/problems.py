@@ -33,20 +33,25 @@ def read_problems(path: Path | str, blank_answers: bool = False) -> list[dict[st
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: no such file; expected problems as JSON Lines")
-    problems: list[dict[str, Any]] = []
-    line_of: dict[str, int] = {}
-    for number, line in _lines(path):
-        problem = _parse(line, f"{path}, line {number}", blank_answers)
-        if problem["id"] in line_of:
-            raise DataError(
-                f"{path}, line {number}: id {problem['id']!r} is that of line "
-                f"{line_of[problem['id']]} too; give each problem an id of its own"
-            )
-        line_of[problem["id"]] = number
-        problems.append(problem)
+    problems = {
+        number: _parse(line, f"{path}, line {number}", blank_answers)
+        for number, line in _lines(path)
+    }
     if not problems:
         raise DataError(f"{path}: the file has no problems; expected one JSON object a line")
-    return problems
+    _check_ids(problems, str(path), "line")
+    return list(problems.values())
+
+
+def _check_ids(problems: dict[int, dict[str, Any]], place: str, unit: str) -> None:
+    number_of: dict[str, int] = {}
+    for number, problem in problems.items():
+        if problem["id"] in number_of:
+            raise DataError(
+                f"{place}, {unit} {number}: id {problem['id']!r} is that of {unit} "
+                f"{number_of[problem['id']]} too; give each problem an id of its own"
+            )
+        number_of[problem["id"]] = number
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
@@ -125,6 +130,7 @@ def load_problems(
     for number, problem in enumerate(problems):
         for field in ("id", "problem"):
             _check_text(problem[field], f"{source.file}, row {number}: field {field!r}")
+    _check_ids(dict(enumerate(problems)), source.file, "row")
     return problems
 
 

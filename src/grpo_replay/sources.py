@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")]
+RowsFile = Annotated[str, Field(pattern=r"^(\w[^/]*/)*\w[^/]*\.(jsonl|json|parquet)$")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -42,9 +44,9 @@ class HubFile(Strict):
     number of the row is its id.
     """
 
-    repo: str
+    repo: Repository
     revision: Commit
-    file: str
+    file: RowsFile
     id_column: str | None = None
 
 
@@ -142,7 +144,7 @@ class PretrainedModel(Strict):
     """
 
     source: Literal["pretrained"]
-    name: str
+    name: Repository
     revision: Commit
     parameters: PositiveInt
 

@@ -78,6 +78,14 @@ def test_the_lock_of_a_killed_process_is_taken_over(start, tmp_path: Path) -> No
     assert json.loads((tmp_path / HOLDER_FILE).read_text())["pid"] == second.pid
 
 
+def test_an_empty_holder_file_stops_nothing(start, tmp_path: Path) -> None:
+    first, _ = start()
+    (tmp_path / HOLDER_FILE).write_text("")  # as after a power cut
+    first.kill()
+    first.wait()
+    assert start()[1] == "held\n"
+
+
 def test_another_hosts_lock_is_respected_while_it_is_renewed(start, tmp_path: Path) -> None:
     first, _ = start()
     move_to_another_host(tmp_path)

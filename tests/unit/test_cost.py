@@ -138,6 +138,9 @@ def test_more_gpus_than_declared_or_there_are_refused(paper: Study) -> None:
     with pytest.raises(ConfigError, match="a job needs 8 GPUs and this machine offers 4"):
         check_gpus(paper, 8, 8, 4, config)
     check_gpus(paper, 4, 4, 4, config)
+    with pytest.raises(ConfigError, match="8 GPUs are declared and this machine offers 4"):
+        check_gpus(paper, 4, 8, 4, config)
+    check_gpus(paper, 0, 8, 0, config)  # nothing left to run there
 
 
 def test_the_announcement_counts_gpus(paper: Study, tmp_path: Path) -> None:

@@ -27,9 +27,10 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-def hold(folder: Path, wanted: int, seconds: float) -> subprocess.Popen:
+def hold(folder: Path, wanted: int, seconds: float, **variables: str) -> subprocess.Popen:
     command = [sys.executable, "-c", HOLD, str(folder), str(wanted), str(seconds)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, **variables}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def test_jobs_side_by_side_have_different_gpus_and_a_third_waits(tmp_path: Path) -> None:
@@ -54,12 +55,21 @@ def test_what_a_person_or_scheduler_set_is_left_alone(monkeypatch: pytest.Monkey
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     with gpus(2, count=lambda: 0):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "5,7"
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "5,7"
     with pytest.raises(ConfigError, match="lists 2 devices and this job needs 4"), gpus(4):
         pass
 
 
+def test_jobs_that_need_fewer_than_a_person_listed_share_them_out(tmp_path: Path) -> None:
+    """TRL refuses one process with several visible GPUs; an engine would take the first of them."""
+    jobs = [hold(tmp_path, 1, 60, CUDA_VISIBLE_DEVICES="5,GPU-7") for _ in range(2)]
+    assert {job.stdout.readline().strip() for job in jobs} == {"5", "GPU-7"}
+    for job in jobs:
+        job.kill()
+
+
 def test_a_set_variable_says_how_many_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    for given, count in (("5,7", 2), ("", 0)):
+    for given, count in (("5,7", 2), ("", 0), ("-1", 0), ("NoDevFiles", 0), ("GPU-a, 3,-1,4", 2)):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
         assert offered_gpus() == count
 

@@ -61,12 +61,12 @@ def test_an_environment_has_the_pins_of_pyproject(name: str) -> None:
 def test_the_locks_have_the_pins_of_pyproject() -> None:
     project = PROJECT["project"]
     names = [re.match(r"[\w.-]+", line).group() for line in project["dependencies"]]
-    for file, wanted in (
-        ("requirements.lock", asked(names, with_vllm=False)),
-        ("requirements-gpu.lock", asked([*names, "vllm"], with_vllm=True)),
+    for file, wanted, repair in (
+        ("requirements.lock", asked(names, with_vllm=False), "edit it: `make lock` reads it"),
+        ("requirements-gpu.lock", asked([*names, "vllm"], with_vllm=True), REPAIR),
     ):
         pins = locked(file)
-        assert {package: pins.get(package) for package in wanted} == wanted, (file, REPAIR)
+        assert {package: pins.get(package) for package in wanted} == wanted, (file, repair)
 
 
 def test_every_environment_file_is_written_from_pyproject() -> None:

@@ -15,6 +15,7 @@ from hub_server import COMMIT, serve
 
 from grpo_replay.files import file_digest
 from grpo_replay.problems import read_problems
+from grpo_replay.sources import HubFile
 
 ROWS = [
     {"unique_id": "a/1", "problem": "What is 1+1?", "answer": "2", "level": 1},
@@ -157,6 +158,28 @@ def test_a_row_without_its_columns_is_named(make: Make, root: Path) -> None:
     put(root, [ROWS[0], {"unique_id": "a/2", "problem": "?"}])
     done = make("benchmark", settings())
     assert done.returncode == 1 and "row 1: no column 'answer'" in done.stderr
+
+
+def test_two_rows_of_one_id_are_refused_before_anything_is_made_of_them(
+    make: Make, root: Path, tmp_path: Path
+) -> None:
+    put(root, [ROWS[0], {**ROWS[1], "unique_id": "a/1"}])
+    for kind in ("benchmark", "problems"):
+        form = settings() if kind == "benchmark" else {"source": "file", "file": "own.jsonl"}
+        done = make(kind, {**form, "hub": settings()["hub"]})
+        assert done.returncode == 1 and "row 1: id 'a/1' is that of row 0 too" in done.stderr
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("repo", "org/set/more"), ("repo", "my set"), ("file", "rows.csv"), ("file", "../rows.json")],
+)
+def test_what_the_hub_cannot_have_is_refused_with_the_study(key: str, value: str) -> None:
+    hub = settings()["hub"]
+    HubFile(**hub)
+    with pytest.raises(ValueError, match=key):
+        HubFile(**hub | {key: value})
 
 
 def test_what_cannot_be_had_says_which_file_to_put_where(make: Make, root: Path) -> None:

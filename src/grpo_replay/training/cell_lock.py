@@ -81,8 +81,12 @@ def _this_process() -> dict:
 
 
 def _read(holder_file: Path) -> dict:
-    # Missing where the holder has only just got the lock: it writes the file right after.
-    return json.loads(holder_file.read_text(encoding="utf-8")) if holder_file.is_file() else {}
+    # Missing where the holder has only just got the lock: it writes the file right after. Empty
+    # where its machine went down.
+    try:
+        return json.loads(holder_file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
 
 
 def _text(holder: dict) -> str:
