@@ -2,7 +2,8 @@
 
 Arguments: model, problems, output, checkpoints; a fifth one, a step or "publish", ends the process
 itself in the middle of writing that step's checkpoint, or of publishing the result. Several
-processes that torch's launcher has started share the training state, and make fewer steps.
+processes that torch's launcher has started make fewer steps; with SHARDED they share the training
+state.
 """
 
 import os
@@ -52,7 +53,9 @@ if __name__ == "__main__":
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     study = tiny_study(steps=40 if processes == 1 else 4, replay_warmup=1)
     settings = cell_settings(study, "ours", tau_max=2)
-    if processes > 1:
+    if processes > 1 and not os.environ["SHARDED"]:
+        settings |= {"processes": processes, "micro_batch": settings["micro_batch"] // processes}
+    elif processes > 1:
         allow_sharding()
         settings = sharded(settings, processes)
     run_training.build_trainer = partial(run_training.build_trainer, rollout_func=Script())

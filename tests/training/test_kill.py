@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from scripted import TINY
 
 from grpo_replay.problems import make_problems
@@ -17,7 +18,9 @@ SCRIPT = Path(__file__).with_name("killable.py")
 STEPS = 40
 
 
-def start(model: Path, folder: Path, *extra: str, processes: int = 1) -> subprocess.Popen:
+def start(
+    model: Path, folder: Path, *extra: str, processes: int = 1, sharded: bool = False
+) -> subprocess.Popen:
     problems = folder / "problems.jsonl"
     if not problems.exists():
         make_problems(load_study(TINY).problems, problems)
@@ -26,7 +29,7 @@ def start(model: Path, folder: Path, *extra: str, processes: int = 1) -> subproc
     if processes > 1:
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node"]
         command[1:1] = [*launcher, str(processes)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SHARDED": "1" if sharded else ""}
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -108,17 +111,21 @@ def test_a_run_that_died_while_publishing_trains_no_further(
     assert weights == expected_weights
 
 
-def test_shards_continue_from_the_last_whole_checkpoint(tiny_model: Path, tmp_path: Path) -> None:
-    """Two processes that each hold half of the training state; one dies while it saves step 3."""
+@pytest.mark.parametrize("sharded", [False, True])
+def test_two_processes_continue_from_the_last_whole_checkpoint(
+    tiny_model: Path, tmp_path: Path, sharded: bool
+) -> None:
+    """One dies while it saves step 3; each holds the whole training state, or half of it."""
+    several = {"processes": 2, "sharded": sharded}
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()
-    assert start(tiny_model, whole, processes=2).wait() == 0
-    assert start(tiny_model, killed, "3", processes=2).wait() != 0
+    assert start(tiny_model, whole, **several).wait() == 0
+    assert start(tiny_model, killed, "3", **several).wait() != 0
     (run,) = (killed / "checkpoints").glob("*/checkpoint-4")  # two updates a step
-    assert len(list(run.glob("optimizer_0/*.distcp"))) == 2
+    assert len(list(run.glob("optimizer_0/*.distcp"))) == (2 if sharded else 0)
     assert not (killed / "cell" / "model").exists()
-    again = start(tiny_model, killed, processes=2)
+    again = start(tiny_model, killed, **several)
     assert steps_until(again, 4) == [1, 2, 3, 4]
     assert again.wait() == 0
     weights, replay, metrics = result(killed)

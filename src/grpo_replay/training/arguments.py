@@ -1,5 +1,6 @@
 """What the trainer is told: the paper's Table 7 in TRL's names."""
 
+import os
 from pathlib import Path
 
 import torch
@@ -16,6 +17,9 @@ def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
     rows = settings["micro_batch"] * settings["processes"]
     updates = training.updates_per_step
     sharding = settings.get("sharding", "none")
+    on_cpu = not torch.cuda.is_available()
+    if on_cpu:  # several processes would call it cpu:0, where torch restores no optimizer
+        os.environ["ACCELERATE_TORCH_DEVICE"] = "cpu"
     arguments = GRPOConfig(
         output_dir=str(run),
         seed=cell.seed,
@@ -49,7 +53,7 @@ def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
         vllm_max_model_length=training.max_prompt_tokens + training.max_completion_tokens,
         # The paper uses the clip alone; the mismatch of the two engines is recorded.
         vllm_importance_sampling_correction=False,
-        use_cpu=not torch.cuda.is_available(),
+        use_cpu=on_cpu,
         save_strategy="steps",
         save_total_limit=2,
         shuffle_dataset=False,
