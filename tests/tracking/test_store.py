@@ -89,7 +89,7 @@ def test_the_pages_get_the_store_unseen(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.yaml").write_text("results: results")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://me:password@127.0.0.1/db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/password.db")
     monkeypatch.setenv("MLFLOW_BACKEND_STORE_URI", "")
     monkeypatch.setattr(sys, "argv", ["ui"])
     started: list[list[str]] = []
