@@ -86,6 +86,13 @@ def test_an_empty_holder_file_stops_nothing(start, tmp_path: Path) -> None:
     assert start()[1] == "held\n"
 
 
+def test_an_empty_lock_is_taken_over_when_it_is_old(start, tmp_path: Path) -> None:
+    lock = tmp_path / LOCK_FILE
+    lock.touch()  # as after a power cut
+    os.utime(lock, (0, 0))
+    assert start()[1] == "held\n"
+
+
 def test_another_hosts_lock_is_respected_while_it_is_renewed(start, tmp_path: Path) -> None:
     first, _ = start()
     move_to_another_host(tmp_path)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from scripted import TINY, cell_settings, tiny_study
 
+from grpo_replay.devices import gpus
 from grpo_replay.errors import GrpoReplayWarning, TrainingError
 from grpo_replay.problems import make_problems
 from grpo_replay.study_file import load_study
@@ -52,6 +53,20 @@ def test_two_processes_train_a_cell_and_report_to_the_first(job: dict, capfd) ->
     train_cell(job, [again])  # every checkpoint is kept: nothing is left to do
     assert (again.kept, again.steps) == ([1, 2, 3], [])
     assert "@grpo-replay" not in capfd.readouterr().out
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here")
+def test_a_cell_trains_on_the_gpus_that_are_here(job: dict) -> None:
+    """One process a GPU, two at most, on slots as the rule takes them; then it goes on."""
+    processes = min(2, torch.cuda.device_count())
+    settings = cell_settings(tiny_study(steps=3, replay_warmup=1), "ours")
+    settings |= {"processes": processes, "micro_batch": settings["micro_batch"] // processes}
+    seen, again = Seen(), Seen()
+    with gpus(processes):
+        train_cell(job | {"settings": settings, "gpus": processes}, [seen])
+        train_cell(job | {"settings": settings, "gpus": processes}, [again])
+    assert (seen.steps, again.kept) == ([1, 2, 3], [1, 2, 3])
 
 
 def test_a_process_that_fails_fails_the_cell(job: dict, capfd) -> None:

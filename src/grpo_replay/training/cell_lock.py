@@ -8,8 +8,9 @@ import json
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -52,7 +53,16 @@ def cell_lock(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[No
         lock.release()
 
 
+def _remove_torn(lock: SoftFileLease) -> None:
+    """An empty lock, as a power cut leaves it, names nobody that could be dead: age decides."""
+    with suppress(FileNotFoundError):
+        found = Path(lock.lock_file).stat()
+        if found.st_size == 0 and time.time() - found.st_mtime > lock.lease_duration:
+            Path(lock.lock_file).unlink()
+
+
 def _acquire(lock: SoftFileLease, holder_file: Path) -> None:
+    _remove_torn(lock)
     try:
         lock.acquire(timeout=0)
         return
