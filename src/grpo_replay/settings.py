@@ -10,6 +10,7 @@ from grpo_replay.errors import ConfigError, suggestion
 SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only")
 DEFAULT_RESULTS = "results"  # config/config.yaml's
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
+STUDY_VARIABLE = "GRPO_REPLAY_STUDY"  # what was typed: jobs know the study by its name alone
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ABSOLUTE = re.compile(r"sqlite:////|https?://|(postgresql|mysql)(\+\w+)?://")
 

@@ -13,7 +13,7 @@ from tracked_cells import GRPO, OURS, STUDY, make_records, runs_of, steps_of, tr
 
 from grpo_replay.errors import GrpoReplayWarning
 from grpo_replay.tracking import ui
-from grpo_replay.tracking.store import Store, warn
+from grpo_replay.tracking.store import Store, sync_command, warn
 from grpo_replay.tracking.sync import sync_study
 
 
@@ -82,6 +82,12 @@ def test_no_warning_shows_a_password(results: Path, monkeypatch: pytest.MonkeyPa
     assert "word" not in text and text.count("//127.0.0.1:1") == 2
     assert f"--config study=tiny results={results.parent}" in text
     assert MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT.get()  # its lines at the end of a run
+
+
+def test_commands_name_a_study_file_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sync_command(Path("results/own")).endswith("--config study=own")
+    monkeypatch.setenv("GRPO_REPLAY_STUDY", "my studies/own.yaml")
+    assert sync_command(Path("results/own")).endswith("--config 'study=my studies/own.yaml'")
 
 
 def test_the_pages_get_the_store_unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

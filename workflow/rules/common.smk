@@ -21,6 +21,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 gc.set_threshold(100_000, 20, 50)
 
 from grpo_replay import devices, grid, plan
+from grpo_replay.settings import STUDY_VARIABLE, TRACKING_VARIABLE
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError, listing, suggestion
@@ -44,7 +45,7 @@ except GrpoReplayError as error:
     raise WorkflowError(str(error)) from None
 
 LOGS = f"{RESULTS}/logs"
-os.environ.update(MLFLOW_TRACKING_URI=TRACKING_URI)
+os.environ.update({TRACKING_VARIABLE: TRACKING_URI, STUDY_VARIABLE: str(config["study"])})
 if STUDY.hub_cache:
     os.environ.update(HF_HUB_CACHE=str(Path(STUDY.hub_cache).expanduser().absolute()))
 TABLE_FORMATS = ["csv", "md", "tex", "html"]

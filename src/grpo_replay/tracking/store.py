@@ -23,7 +23,7 @@ from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag  # noqa: 
 from mlflow.exceptions import MlflowException  # noqa: E402
 
 from grpo_replay.errors import GrpoReplayWarning  # noqa: E402
-from grpo_replay.settings import TRACKING_VARIABLE, config_text, without_credentials  # noqa: E402
+from grpo_replay.settings import STUDY_VARIABLE, TRACKING_VARIABLE, config_text, without_credentials  # noqa: E402
 from grpo_replay.tracking.series import Point  # noqa: E402
 
 BATCH = 1000  # the most metrics that one request may hold
@@ -189,7 +189,8 @@ def quietly(results: Path, action: Callable[[], Any]) -> bool:
 
 def at_study(results: Path) -> str:
     """What a person types behind `--config` for a study's folder of results."""
-    return config_text({"study": results.name, "results": results.parent.as_posix()})
+    study = os.environ.get(STUDY_VARIABLE, results.name)
+    return config_text({"study": study, "results": results.parent.as_posix()})
 
 
 def sync_command(results: Path) -> str:
