@@ -64,7 +64,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # also of text that is no UTF-8
-        raise DataError(f"{path}: not JSON ({error}); make the cell again") from error
+        raise DataError(f"{path}: not JSON ({error}); remove it and run again") from error
 
 
 def read_appended(path: Path) -> list[dict]:

@@ -32,11 +32,12 @@ def is_finished(study: Study, cell: Cell, results: Path) -> bool:
 
 def is_trained(study: Study, cell: Cell, results: Path) -> bool:
     """Whether a cell needs no training any more: it has its model, of its present settings."""
+    if not cell.trained:
+        return True
     folder = results / "cells" / cell.cell
     settings = folder / "train" / "settings.json"
-    if not cell.trained or not (folder / "model").is_dir() or not settings.is_file():
-        return not cell.trained
-    return read_json(settings) == training_settings(study, cell)
+    made = (folder / "model").is_dir() and settings.is_file()
+    return made and read_json(settings) == training_settings(study, cell)
 
 
 def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> dict[str, Cell]:
@@ -102,6 +103,14 @@ def hours_left(study: Study, cells: Iterable[Cell], results: Path, workers: int)
     return wall_hours(made, workers) + wall_hours(runs, workers)
 
 
+def usable_gpus(study: Study, cells: Iterable[Cell], declared: int) -> int:
+    """On how many GPUs these cells are thought to run: those declared, and no fewer than the widest
+    run needs; 0 for cells that need none.
+    """
+    needed = max(study.scales[cell.scale].gpus for cell in cells)
+    return max(declared, needed) if needed else 0
+
+
 def minutes_allowed(hours: float, attempt: int) -> int:
     """The time limit that a cluster gets for a job: twice its estimate and ten minutes, and as much
     again with every attempt.
@@ -152,11 +161,9 @@ def opening(
 ) -> str:
     """One line for the start of a run; `jobs` is how many run at a time."""
     finished = sum(is_finished(study, cell, results) for cell in cells.values())
-    on_gpus = any(study.scales[cell.scale].gpus for cell in cells.values())
-    needed = max(study.scales[cell.scale].gpus for cell in cells.values())
-    gpus = max(declared_gpus, needed)
-    hours = hours_left(study, cells.values(), results, gpus if on_gpus else max(1, jobs))
-    where = f"{gpus} GPUs" if on_gpus else f"{jobs} cores, {jobs} jobs at a time"
+    gpus = usable_gpus(study, cells.values(), declared_gpus)
+    hours = hours_left(study, cells.values(), results, gpus or max(1, jobs))
+    where = f"{gpus} GPUs" if gpus else f"{jobs} cores, {jobs} jobs at a time"
     return (
         f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished; "
         f"about {duration(hours)} on {where}.\n"

@@ -1,11 +1,10 @@
 """What came from outside, written down when it first came and compared ever after."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from grpo_replay.errors import GrpoReplayError
-from grpo_replay.files import write_json
+from grpo_replay.files import read_json, write_json
 
 
 def check_record(
@@ -21,8 +20,9 @@ def check_record(
 
     Raises:
         error: with both values of every fingerprint that differs.
+        DataError: where the record is torn.
     """
-    known = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    known = read_json(record) if record.is_file() else {}
     if known.pop("source", None) != source:
         write_json(record, {"source": source, **found})
         return

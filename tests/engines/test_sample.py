@@ -197,29 +197,23 @@ sample.sample_answers(Path({str(tiny_model)!r}), benchmarks, settings,
     assert_same_folder(whole, tmp_path / "samples")
 
 
-def test_another_model_takes_nothing_over(
+@pytest.mark.parametrize("changed", ["model", "sampler"])
+def test_chunks_of_another_model_or_sampler_are_not_taken_over(
+    changed: str,
+    tiny_model: Path,
     other_model: Path,
     benchmarks: dict[str, Path],
     tmp_path: Path,
     interrupted: Callable[[int], Path],
 ) -> None:
+    model = other_model if changed == "model" else tiny_model
+    version = SETTINGS.sampler_version + (changed == "sampler")
+    settings = dataclasses.replace(SETTINGS, sampler_version=version)
     work = interrupted(3)
     with pytest.warns(UserWarning, match="made with another model, prompt or setting"):
-        sample_answers(other_model, benchmarks, SETTINGS, tmp_path / "samples", work)
-    sample_answers(other_model, benchmarks, SETTINGS, tmp_path / "fresh", tmp_path / "work2")
+        sample_answers(model, benchmarks, settings, tmp_path / "samples", work)
+    sample_answers(model, benchmarks, settings, tmp_path / "fresh", tmp_path / "work2")
     assert_same_folder(tmp_path / "fresh", tmp_path / "samples")
-
-
-def test_another_samplers_chunks_are_not_taken_over(
-    tiny_model: Path,
-    benchmarks: dict[str, Path],
-    tmp_path: Path,
-    interrupted: Callable[[int], Path],
-) -> None:
-    work = interrupted(3)
-    newer = dataclasses.replace(SETTINGS, sampler_version=2)
-    with pytest.warns(UserWarning, match="made with another model, prompt or setting"):
-        sample_answers(tiny_model, benchmarks, newer, tmp_path / "samples", work)
 
 
 def test_a_damaged_line_is_an_error(

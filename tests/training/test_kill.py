@@ -59,6 +59,15 @@ def result(folder: Path) -> tuple[bytes, pd.DataFrame, list[dict]]:
     return weights, pd.read_parquet(cell / "train" / "replay.parquet"), metrics
 
 
+def assert_same_result(killed: Path, whole: Path) -> None:
+    weights, replay, metrics = result(killed)
+    expected_weights, expected_replay, expected_metrics = result(whole)
+    assert metrics == expected_metrics
+    assert replay.equals(expected_replay)
+    assert replay.replayed.any()
+    assert weights == expected_weights
+
+
 def test_killed_runs_end_like_one_that_was_left_alone(tiny_model: Path, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
@@ -83,12 +92,7 @@ def test_killed_runs_end_like_one_that_was_left_alone(tiny_model: Path, tmp_path
     assert steps_until(torn, STEPS)[-1] == reached + 2
     assert torn.wait() == -9
     assert start(tiny_model, killed).wait() == 0
-    weights, replay, metrics = result(killed)
-    expected_weights, expected_replay, expected_metrics = result(whole)
-    assert metrics == expected_metrics
-    assert replay.equals(expected_replay)
-    assert replay.replayed.any()
-    assert weights == expected_weights
+    assert_same_result(killed, whole)
     assert not list((killed / "checkpoints").rglob("checkpoint-*"))
 
 
@@ -103,12 +107,8 @@ def test_a_run_that_died_while_publishing_trains_no_further(
     whole = tmp_path / "whole"
     whole.mkdir()
     assert start(tiny_model, whole).wait() == 0
-    weights, replay, metrics = result(tmp_path)
-    expected_weights, expected_replay, expected_metrics = result(whole)
-    assert [row["step"] for row in metrics] == list(range(1, STEPS + 1))
-    assert metrics == expected_metrics
-    assert replay.equals(expected_replay)
-    assert weights == expected_weights
+    assert [row["step"] for row in result(tmp_path)[2]] == list(range(1, STEPS + 1))
+    assert_same_result(tmp_path, whole)
 
 
 @pytest.mark.parametrize("sharded", [False, True])
@@ -128,12 +128,7 @@ def test_two_processes_continue_from_the_last_whole_checkpoint(
     again = start(tiny_model, killed, **several)
     assert steps_until(again, 4) == [1, 2, 3, 4]
     assert again.wait() == 0
-    weights, replay, metrics = result(killed)
-    expected_weights, expected_replay, expected_metrics = result(whole)
-    assert metrics == expected_metrics
-    assert replay.equals(expected_replay)
-    assert replay.replayed.any()
-    assert weights == expected_weights
+    assert_same_result(killed, whole)
     assert {file.suffix for file in (killed / "cell" / "model").iterdir()} == {
         ".safetensors",
         ".json",

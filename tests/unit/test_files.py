@@ -1,4 +1,4 @@
-"""What a job appends to is read as far as it is whole."""
+"""What a job appends to is read as far as it is whole; a torn file is named."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from grpo_replay.errors import DataError
 from grpo_replay.files import read_appended
+from grpo_replay.source_record import check_record
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
@@ -20,3 +21,10 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
     path.write_text('{"step": 1}\n{"ste\n{"step": 3}\n')
     with pytest.raises(DataError, match=r"metrics\.jsonl: line 2 is not JSON; make the cell again"):
         read_appended(path)
+
+
+def test_a_torn_record_of_a_source_is_named(tmp_path: Path) -> None:
+    record = tmp_path / "problems.jsonl.source.json"
+    record.touch()
+    with pytest.raises(DataError, match=r"source\.json: not JSON .* remove it and run again"):
+        check_record(record, "org/set@0", {"rows": 3}, DataError)

@@ -1,13 +1,12 @@
 """Write one cell's settings and scores, and complete its run in MLflow."""
 
-import json
 from pathlib import Path
 
 from grpo_replay.console import job
 
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
-    from grpo_replay.files import write_json
+    from grpo_replay.files import read_json, write_json
     from grpo_replay.reporting.scores import score_cell
     from grpo_replay.tracking.series import evaluation_metrics
     from grpo_replay.tracking.sync import sync_scored_cell
@@ -16,6 +15,6 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as ter
     settings, output = Path(snakemake.output.cell), Path(snakemake.output.scores)
     write_json(settings, params.resolved)
     score_cell(settings, grades, output)
-    metrics = evaluation_metrics(json.loads(output.read_text(encoding="utf-8")))
+    metrics = evaluation_metrics(read_json(output))
     sync_scored_cell(output.parent)
     terminal.say(f"finished: avg {metrics['eval/avg']:.1f} %, pass {metrics['eval/pass']:.1f} %")

@@ -3,7 +3,6 @@
 Only stored text is read, so a better grader re-grades a whole study without a GPU.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from grpo_replay.evaluation.sample_files import (
     problems_digest,
     write_parquet,
 )
-from grpo_replay.files import file_digest, folder_digest
+from grpo_replay.files import file_digest, folder_digest, read_json
 from grpo_replay.math_answers import Grade, grade_many, grade_paper_many, training_reward
 from grpo_replay.problems import read_problems
 
@@ -105,7 +104,7 @@ def _grade_row(row: Row, gold: str, ours: Grade, paper: Grade) -> dict[str, Any]
 def _read_manifest(path: Path, model: Path) -> dict[str, Any]:
     if not path.is_file():
         raise DataError(f"{path}: missing, so the samples are of an unknown model; {REPAIR}")
-    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest = read_json(path)
     if model.is_dir() and folder_digest(model) != manifest["model_sha256"]:
         raise DataError(f"{path}: the samples are of another model than {model}; {REPAIR}")
     return manifest

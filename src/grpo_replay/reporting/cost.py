@@ -10,7 +10,7 @@ from statistics import fmean
 
 from grpo_replay.config import Study
 from grpo_replay.grid import Cell, expand
-from grpo_replay.plan import duration, is_finished, is_trained, wall_hours
+from grpo_replay.plan import duration, is_finished, is_trained, usable_gpus, wall_hours
 from grpo_replay.reporting.memory import gigabytes, memory_note, memory_row, parameter_count
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.reporting.scores import problem_count
@@ -90,12 +90,12 @@ def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) ->
     costs = cell_costs(study, cells.values(), results, measured)
     trained = sum(c.cell.trained for c in costs)
     head = f"Plan of study {study.study}: {trained} trained cells, {len(costs) - trained} untrained"
-    needed = max(study.scales[cell.scale].gpus for cell in cells.values())
-    workers = max(gpus, needed) if needed else CORES
+    usable = usable_gpus(study, cells.values(), gpus)
+    workers, unit = (usable, "GPU") if usable else (CORES, "core")
     parts = [
         f"{head}, {sum(c.finished for c in costs)} finished.",
-        _table(_scale_rows(study, costs, measured, workers)),
-        _table(_table_rows(study, costs, workers)),
+        _table(_scale_rows(study, costs, measured, workers, unit)),
+        _table(_table_rows(costs, workers, unit)),
         _table(_disk_and_memory(study, costs)) + memory_note(study),
         "Hours without a mark come from the study file, * from cells of the scale that have run.\n"
         "Narrow with --config only='<glob>'; `--until train_policy` costs the training alone.",
@@ -104,10 +104,10 @@ def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) ->
 
 
 def _scale_rows(
-    study: Study, costs: list[CellCost], measured: dict[str, float], workers: int
+    study: Study, costs: list[CellCost], measured: dict[str, float], workers: int, unit: str
 ) -> list[list[str]]:
-    head = ["scale", "GPUs a run", "cells left", "h a run", f"{_unit(study)}-hours left", "all"]
-    rows = [[*head, _wall_heading(study, workers)]]
+    head = ["scale", "GPUs a run", "cells left", "h a run", f"{unit}-hours left", "all"]
+    rows = [[*head, f"wall time on {workers} {unit}s"]]
     for name, scale in study.scales.items():
         own = [c for c in costs if c.cell.scale == name]
         if not own:
@@ -134,14 +134,6 @@ def _training(cost: CellCost) -> CellCost:
     return replace(cost, evaluate_hours=0.0)
 
 
-def _unit(study: Study) -> str:
-    return "GPU" if any(scale.gpus for scale in study.scales.values()) else "core"
-
-
-def _wall_heading(study: Study, workers: int) -> str:
-    return f"wall time on {workers} {_unit(study)}s"
-
-
 def _hours_left(costs: list[CellCost]) -> float:
     return sum(c.left.device_hours for c in costs)
 
@@ -153,9 +145,9 @@ def _wall_time(costs: list[CellCost], workers: int) -> str:
     return duration(hours) if hours else "-"
 
 
-def _table_rows(study: Study, costs: list[CellCost], workers: int) -> list[list[str]]:
+def _table_rows(costs: list[CellCost], workers: int, unit: str) -> list[list[str]]:
     head = ["paper's table", "cells", "cells left", "hours of these alone"]
-    rows = [[*head, _wall_heading(study, workers)]]
+    rows = [[*head, f"wall time on {workers} {unit}s"]]
     for table in sorted({name for c in costs for name in tables_of(c.cell)}):
         own = [c for c in costs if table in tables_of(c.cell)]
         left = str(sum(not c.finished for c in own))

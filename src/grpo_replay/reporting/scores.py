@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from grpo_replay import grid, metrics, statistics
 from grpo_replay.config import Study
 from grpo_replay.errors import DataError
-from grpo_replay.files import whole_file, write_text
+from grpo_replay.files import read_json, whole_file, write_text
 from grpo_replay.plan import current_scores, scores_file
 from grpo_replay.sources import Benchmark
 
@@ -79,7 +79,7 @@ def score_cell(cell_file: Path, grades: dict[str, Path], output: Path) -> None:
         DataError: a benchmark without grades, an empty file, a sample graded twice, or a problem
             with other than k samples; the message names file and problem.
     """
-    content = json.loads(cell_file.read_text(encoding="utf-8"))
+    content = read_json(cell_file)
     _check_provenance(cell_file.parent, content)
     k_by_benchmark = content["evaluation"]["k"]
     if missing := sorted(set(k_by_benchmark) - set(grades)):
@@ -104,7 +104,7 @@ def _check_provenance(cell: Path, content: dict) -> None:
     if content["training"]:
         made.append((cell / "train" / "settings.json", None, content["training"], "train_policy"))
     for path, key, wanted, rule in made:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         if (found[key] if key else found) != wanted:
             raise DataError(
                 f"{path}: made under other settings than {cell}/cell.json has; run again with "

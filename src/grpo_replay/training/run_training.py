@@ -137,8 +137,7 @@ def build_trainer(
             records=records,
             **overrides,
         )
-    if settings.get("sharding", "none") != "none":
-        check_sharding(trainer, cell.scale)
+    check_sharding(trainer, cell.scale)
     trainer.remove_callback(PrinterCallback)
     return trainer
 

@@ -43,7 +43,7 @@ def check_sharding(trainer: Trainer, scale: str) -> None:
     Raises:
         ConfigError: where torch sees no GPU: accelerate then shards nothing, and says nothing.
     """
-    if not trainer.is_fsdp_enabled:
+    if trainer.args.fsdp and not trainer.is_fsdp_enabled:
         raise ConfigError(
             f"scales.{scale}.sharding: full divides among GPUs, and this torch sees none: run "
             "where they are, with torch's CUDA build, or set sharding: none"
