@@ -6,9 +6,7 @@ here against the study itself.
     python benchmarks/bench_dag.py
 """
 
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,6 +14,9 @@ from collections import Counter
 from pathlib import Path
 
 import yaml
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "workflow"))
+from repository_copy import Workflow, listed_jobs
 
 from grpo_replay.config import Study
 from grpo_replay.grid import expand
@@ -42,17 +43,15 @@ def large_study(folder: Path) -> Path:
 
 def dry_run(study: Path, results: Path) -> tuple[Counter, float, float]:
     """Jobs by rule, seconds of wall time, and seconds of CPU."""
-    own = ("GRPO_REPLAY_", "MLFLOW_")
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(own)}
-    command = [sys.executable, "-m", "snakemake", "-n", "--config"]
-    command += [f"study={study}", f"results={results}"]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = Workflow(ROOT).run("-n", f"results={results}", study=str(study))
     wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = (line.split() for line in (done.stdout + done.stderr).splitlines())
-    jobs = Counter({r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdigit()})
-    return jobs, wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (
+        Counter(listed_jobs(done)),
+        wall,
+        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+    )
 
 
 def check_jobs(study: Study, jobs: Counter) -> None:
@@ -75,7 +74,7 @@ def main() -> None:
             jobs, wall, cpu = dry_run(path, Path(folder, "results"))
             check_jobs(study, jobs)
             print(
-                f"snakemake -n, {len(expand(study)):,} cells, {jobs['total']:,} jobs: "
+                f"snakemake -n, {len(expand(study)):,} cells, {jobs.total():,} jobs: "
                 f"{wall:.1f} s ({cpu:.1f} s of CPU), wanted {limit} s"
             )
 
