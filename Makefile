@@ -47,7 +47,7 @@ lint: $(INSTALLED)
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/snakemake --lint
 
-# Pins of envs/ and of the Dockerfile, from pyproject.toml; needs uv, and a package index.
+# Pins of every environment, from pyproject.toml; needs uv, and a package index.
 lock: $(TOOLS)/installed
 	$(TOOLS)/bin/python tools/lock.py
 

@@ -42,11 +42,11 @@ def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
     return [
         {
             **row,
-            "id": _text(row[hub.id_column]) if hub.id_column else str(number),
-            "problem": _text(row["problem"]),
-            "answer": _text(row["answer"]),
+            "id": _text(row, hub.id_column, where) if hub.id_column else str(number),
+            "problem": _text(row, "problem", where),
+            "answer": _text(row, "answer", where),
         }
-        for number, row in enumerate(rows)
+        for number, row, where in ((n, row, f"{place}, row {n}") for n, row in enumerate(rows))
     ]
 
 
@@ -122,8 +122,15 @@ def _shape(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"rows": len(rows), "columns": {c: sorted(k) for c, k in sorted(kinds.items())}}
 
 
-def _text(value: object) -> str:
-    # An integer answer is exact as text; anything else that is no text is refused by the checks.
+def _text(row: dict[str, Any], column: str, place: str) -> str:
+    """A cell as text, empty where there is none: the checks of problems and answers count those."""
+    value = row[column]
+    if value is None:
+        return ""
+    # An integer is exact as text; of a float no one knows how the answer was meant to be written.
     if isinstance(value, str | int) and not isinstance(value, bool):
         return str(value).strip()
-    return ""
+    raise DataError(
+        f"{place}: column {column!r} is {value!r}, expected text or an integer: take a file whose "
+        "answers are text, or put the problems into a local file (GRPO_REPLAY_DATA)"
+    )

@@ -1,6 +1,5 @@
 """What can be known to be missing or wrong before the first job starts."""
 
-import json
 import math
 import os
 import shutil
@@ -9,6 +8,7 @@ from pathlib import Path
 from grpo_replay.clock_arithmetic import make_problems as make_clock_problems
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
+from grpo_replay.files import read_json
 from grpo_replay.problems import data_file, read_problems
 from grpo_replay.sources import (
     ClockBenchmark,
@@ -91,8 +91,17 @@ def check_local_model(model: PretrainedModel) -> None:
     Raises:
         ConfigError: where there is no folder, or its weights are of another size.
     """
-    folder = local_model(model)
-    if folder and (found := count_parameters(folder)) != model.parameters:
+    if folder := local_model(model):
+        check_parameters(folder, model)
+
+
+def check_parameters(folder: Path, model: PretrainedModel) -> None:
+    """Refuse a folder whose weights are not as many as the study says, wherever they come from.
+
+    Raises:
+        ConfigError: with both numbers.
+    """
+    if (found := count_parameters(folder)) != model.parameters:
         raise ConfigError(
             f"{folder}: its *.safetensors hold {found} parameters, `parameters` says "
             f"{model.parameters}: put {model.name} there, or correct `parameters`"
@@ -104,7 +113,7 @@ def count_parameters(folder: Path) -> int:
     layer that is the input's transposed counts once.
 
     Raises:
-        ConfigError: where a file cannot be read.
+        ConfigError: where a file of weights cannot be read; DataError: where config.json cannot.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -116,7 +125,9 @@ def count_parameters(folder: Path) -> int:
                 shapes |= {name: weights.get_slice(name).get_shape() for name in names}
         except (SafetensorError, OSError) as error:
             raise ConfigError(f"{file}: cannot be read ({error}); fetch it again") from error
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = read_json(folder / "config.json")
+    if not isinstance(config, dict):
+        raise DataError(f"{folder / 'config.json'}: no object in it; fetch it again")
     if config.get("tie_word_embeddings"):
         shapes.pop("lm_head.weight", None)
     return sum(math.prod(shape) for shape in shapes.values())

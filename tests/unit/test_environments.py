@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -61,16 +62,22 @@ def test_an_environment_has_the_pins_of_pyproject(name: str) -> None:
 def test_the_locks_have_the_pins_of_pyproject() -> None:
     project = PROJECT["project"]
     names = [re.match(r"[\w.-]+", line).group() for line in project["dependencies"]]
-    for file, wanted, repair in (
-        ("requirements.lock", asked(names, with_vllm=False), "edit it: `make lock` reads it"),
-        ("requirements-gpu.lock", asked([*names, "vllm"], with_vllm=True), REPAIR),
+    test = exact(project["optional-dependencies"]["test"])
+    for file, wanted in (
+        ("requirements.lock", asked(names, with_vllm=False) | test),
+        ("requirements-gpu.lock", asked([*names, "vllm"], with_vllm=True)),
     ):
         pins = locked(file)
-        assert {package: pins.get(package) for package in wanted} == wanted, (file, repair)
+        assert {package: pins.get(package) for package in wanted} == wanted, (file, REPAIR)
 
 
 def test_every_environment_file_is_written_from_pyproject() -> None:
+    head = runpy.run_path(str(REPOSITORY / "tools" / "lock.py"))["HEAD"]
     assert {path.stem for path in (REPOSITORY / "envs").iterdir()} == set(NAMES), REPAIR
+    for name in NAMES:
+        text = (REPOSITORY / "envs" / f"{name}.yaml").read_text()
+        pins = "".join(f"      - {pin}\n" for pin in pip_section(name))
+        assert text == head.format(name=name) + pins, REPAIR
 
 
 def imported(path: Path, seen: set[Path]) -> set[str]:

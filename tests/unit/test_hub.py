@@ -14,6 +14,7 @@ import pytest
 from hub_server import COMMIT, serve
 
 from grpo_replay.files import file_digest
+from grpo_replay.preflight import count_parameters
 from grpo_replay.problems import read_problems
 from grpo_replay.sources import HubFile
 
@@ -160,6 +161,16 @@ def test_a_row_without_its_columns_is_named(make: Make, root: Path) -> None:
     assert done.returncode == 1 and "row 1: no column 'answer'" in done.stderr
 
 
+@pytest.mark.parametrize(("column", "value"), [("answer", 2.5), ("answer", [2]), ("problem", True)])
+def test_a_cell_that_is_no_text_is_named(
+    make: Make, root: Path, column: str, value: object
+) -> None:
+    put(root, [ROWS[0], {**ROWS[1], column: value}])
+    training = {k: v for k, v in settings().items() if k in ("source", "file", "hub")}
+    done = make("problems", {**training, "max_dropped": 1})  # it is no missing answer
+    assert done.returncode == 1 and f"row 1: column '{column}' is {value!r}" in done.stderr
+
+
 def test_two_rows_of_one_id_are_refused_before_anything_is_made_of_them(
     make: Make, root: Path, tmp_path: Path
 ) -> None:
@@ -189,8 +200,14 @@ def test_what_cannot_be_had_says_which_file_to_put_where(make: Make, root: Path)
     assert "Traceback" not in done.stderr
 
 
-def model_settings(name: str = "org/tiny") -> dict:
-    return {"source": "pretrained", "name": name, "revision": COMMIT, "parameters": 1}
+def model_settings(name: str = "org/tiny", parameters: int = 1) -> dict:
+    return {"source": "pretrained", "name": name, "revision": COMMIT, "parameters": parameters}
+
+
+@pytest.fixture
+def named(tiny_model: Path) -> dict:
+    """The settings of the model that `repository` holds."""
+    return model_settings(parameters=count_parameters(tiny_model))
 
 
 @pytest.fixture
@@ -200,9 +217,9 @@ def repository(root: Path, tiny_model: Path) -> Path:
 
 
 def test_a_model_comes_from_the_hub_and_is_recorded(
-    make: Make, repository: Path, tmp_path: Path
+    make: Make, repository: Path, named: dict, tmp_path: Path
 ) -> None:
-    done = make("model", model_settings())
+    done = make("model", named)
     assert done.returncode == 0, done.stderr
     made = tmp_path / "out" / "model.safetensors"
     assert made.read_bytes() == (repository / "model.safetensors").read_bytes()
@@ -210,6 +227,12 @@ def test_a_model_comes_from_the_hub_and_is_recorded(
     assert record.pop("source") == f"org/tiny@{COMMIT}"
     assert record == {path.name: file_digest(path) for path in (tmp_path / "out").iterdir()}
     assert {"model.safetensors", "tokenizer.json"} <= record.keys()
+
+
+def test_a_model_of_another_size_is_refused(make: Make, repository: Path, named: dict) -> None:
+    done = make("model", {**named, "parameters": 1})
+    told = f"hold {named['parameters']} parameters, `parameters` says 1"
+    assert done.returncode == 1 and told in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_model_that_cannot_be_had_says_which_files_to_put_where(make: Make) -> None:
@@ -220,16 +243,16 @@ def test_a_model_that_cannot_be_had_says_which_files_to_put_where(make: Make) ->
 
 
 def test_a_changed_local_model_stops_the_run(
-    make: Make, repository: Path, other_model: Path, tmp_path: Path
+    make: Make, repository: Path, named: dict, other_model: Path, tmp_path: Path
 ) -> None:
     """What came from the Hub is what a local folder of that name must hold."""
-    assert make("model", model_settings()).returncode == 0
+    assert make("model", named).returncode == 0
     models = tmp_path / "models"
     local = Path(shutil.copytree(repository, models / "tiny"))
-    assert make("model", model_settings(), GRPO_REPLAY_MODELS=str(models)).returncode == 0
+    assert make("model", named, GRPO_REPLAY_MODELS=str(models)).returncode == 0
     shutil.copy(other_model / "model.safetensors", local)
     (local / "tokenizer.json").write_text((local / "tokenizer.json").read_text() + " ")
-    done = make("model", model_settings(), GRPO_REPLAY_MODELS=str(models))
+    done = make("model", named, GRPO_REPLAY_MODELS=str(models))
     assert done.returncode == 1
     for file in ("model.safetensors", "tokenizer.json"):
         was, now = file_digest(repository / file), file_digest(local / file)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from grpo_replay.errors import ConfigError
+from grpo_replay.errors import ConfigError, DataError
 from grpo_replay.preflight import check_local_model, count_parameters
 from grpo_replay.sources import PretrainedModel
 from grpo_replay.weights import load_model
@@ -63,4 +63,11 @@ def test_a_torn_file_is_named(folder: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ConfigError, match="model.safetensors: cannot be read"):
+        check_local_model(named(1))
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_a_configuration_that_is_none_is_named(folder: Path, text: str) -> None:
+    (folder / "config.json").write_text(text)
+    with pytest.raises(DataError, match="config.json: no"):
         check_local_model(named(1))

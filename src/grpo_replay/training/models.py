@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoTokenizer
 from grpo_replay.errors import ModelError
 from grpo_replay.files import file_digest, whole_folder
 from grpo_replay.hub import MODEL_FILES, download_model
-from grpo_replay.preflight import MODELS_VARIABLE, local_model
+from grpo_replay.preflight import MODELS_VARIABLE, check_parameters, local_model
 from grpo_replay.source_record import check_record
 from grpo_replay.sources import (
     ClockProblems,
@@ -45,6 +45,7 @@ def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
             for file in source.glob(pattern):
                 shutil.copy(file, unfinished)
         _check(unfinished, model)
+        check_parameters(source, model)
         record = output.with_name(f"{output.name}.source.json")
         digests = {file.name: file_digest(file) for file in unfinished.iterdir()}
         check_record(record, f"{model.name}@{model.revision}", digests, ModelError)
