@@ -115,7 +115,7 @@ class Training(Strict):
     temperature: PositiveFloat
     precision: Literal["float32", "bfloat16"]
     gradient_checkpointing: bool
-    rollout_engine: Literal["transformers", "vllm"]
+    rollout_engine: Literal["transformers", "vllm", "vllm_server"]
     replay_warmup: NonNegativeInt
     buffer_capacity: PositiveInt
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.training.cell_lock import HOLDER_FILE, LOCK_FILE
+from grpo_replay.training.cell_lock import HOLDER_FILE, LOCK_FILE, server_lock
 
 SCRIPT = Path(__file__).with_name("lock_holder.py")
 LEASE = 1.5
@@ -22,9 +22,9 @@ def start(tmp_path: Path):
     """Start processes that hold the lock; what is left of them is killed."""
     processes = []
 
-    def start_one(**variables: str) -> tuple[subprocess.Popen, str]:
+    def start_one(lease: object = LEASE, **variables: str) -> tuple[subprocess.Popen, str]:
         process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(tmp_path), str(LEASE)],
+            [sys.executable, str(SCRIPT), str(tmp_path), str(lease)],
             env={**os.environ, **variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -118,3 +118,22 @@ def test_a_holder_that_lost_its_lock_leaves_the_new_holders_name(start, tmp_path
     assert str(second.pid) in (tmp_path / LOCK_FILE).read_text()
     second.communicate()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_is_waited_for(start) -> None:
+    """Of two trainings each would put its weights into it."""
+    address = {"GRPO_REPLAY_VLLM_SERVER": "http://node7:8000"}
+    first, said = start("server", **address)
+    assert said == "held\n"
+    other, said = start("server", GRPO_REPLAY_VLLM_SERVER="http://node8:8000")
+    assert said == "held\n"
+    second, said = start("server", **address)
+    assert said.startswith("waiting for") and f"process {first.pid} on" in said
+    assert second.poll() is None and first.poll() is None
+    first.communicate()
+    assert second.stdout.readline() == "held\n"
+
+
+def test_without_a_server_nothing_is_held(tmp_path: Path) -> None:
+    with server_lock("vllm", tmp_path), server_lock("vllm", tmp_path):
+        assert list(tmp_path.iterdir()) == []

@@ -21,6 +21,7 @@ LAYERS = [
         "provenance",
         "console",
         "devices",
+        "rollout_server",
     },
     {"grid", "clock_arithmetic", "study_file", "settings"},
     {"math_answers", "replay"},

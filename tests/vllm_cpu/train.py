@@ -3,20 +3,26 @@
 A random model never boxes a right answer, so the reward is whether its answer has an even number of
 tokens, and every seed sees the same prompts; everything else is the path of production. With STEP
 the process ends itself before that step's checkpoint. Processes that torch's launcher has started
-share the training state, and each has an engine.
+share the training state, and each has an engine. Where GRPO_REPLAY_VLLM_SERVER is set, its server
+is the engine.
 """
 
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "training"))
+from safetensors.torch import save_file
 from sharded_cpu import allow_sharding, sharded
+from trl.generation.vllm_client import VLLMClient
 
 from grpo_replay.config import Checkpoints
 from grpo_replay.grid import expand, training_settings
 from grpo_replay.problems import make_problems
+from grpo_replay.rollout_server import SERVER_VARIABLE
 from grpo_replay.study_file import load_study
 from grpo_replay.training import run_training
 
@@ -26,6 +32,19 @@ TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
 def even_length(completions: list, completion_ids: list, **_: Any) -> list[float]:
     """+1 for an even number of tokens, else -1."""
     return [1.0 if len(ids) % 2 == 0 else -1.0 for ids in completion_ids]
+
+
+def hand_over_by_files(folder: Path) -> None:
+    """Let the server read new weights from a model folder: TRL's way, NCCL, is for GPUs alone."""
+
+    def update(client: VLLMClient, metadata: list, parameters: Iterator) -> None:
+        weights = {name: weight.detach().clone().contiguous() for name, weight in parameters}
+        save_file(weights, folder / "model.safetensors")
+        call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
+        client._post(f"{client.base_url}/collective_rpc", json=call)
+
+    VLLMClient.init_communicator = lambda client, device: None
+    VLLMClient.update_named_params = update
 
 
 class Death:
@@ -45,12 +64,16 @@ class Death:
 def main(model: Path, folder: Path, seed: int, last: int) -> None:
     """Three steps with a learning rate that old weights would be seen at."""
     study = load_study(TINY)
-    changes = {"steps": 3, "learning_rate": 1e-2, "rollout_engine": "vllm"}
+    engine = "vllm_server" if SERVER_VARIABLE in os.environ else "vllm"
+    changes = {"steps": 3, "learning_rate": 1e-2, "rollout_engine": engine}
     training = study.training.model_copy(update=changes)
     study = study.model_copy(update={"training": training})
     cell = next(cell for cell in expand(study).values() if cell.method == "grpo")
     folder.mkdir(parents=True, exist_ok=True)
     make_problems(study.problems, folder / "problems.jsonl")
+    if engine == "vllm_server":
+        shutil.copytree(model, folder / "handed_over", dirs_exist_ok=True)
+        hand_over_by_files(folder / "handed_over")
     run_training.boxed_answer_reward = even_length
     make_set = run_training.training_set
     run_training.training_set = lambda *arguments: make_set(*arguments[:-1], 0)

@@ -9,7 +9,7 @@ with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
     terminal.say("training")
     from grpo_replay.devices import gpus
     from grpo_replay.tracking.live import training_run
-    from grpo_replay.training.cell_lock import cell_lock
+    from grpo_replay.training.cell_lock import cell_lock, server_lock
     from grpo_replay.training.launch import train_cell
 
     output = Path(snakemake.output.model).parent
@@ -18,5 +18,6 @@ with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
     task |= {"gpus": needs.gpu, "expected_prompts": needs.expected_prompts}
     task["saving"] = {"every": needs.checkpoint_every, "keep": bool(needs.keep_checkpoints)}
     lock, devices = cell_lock(Path(params.checkpoints)), gpus(needs.gpu)
-    with lock, devices, training_run(params.settings, output.parents[2]) as run:
+    server = server_lock(params.settings["training"]["rollout_engine"], output.parents[3])
+    with lock, server, devices, training_run(params.settings, output.parents[2]) as run:
         train_cell(task, [run, Progress(terminal, params.settings["training"]["steps"])])

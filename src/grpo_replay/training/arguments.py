@@ -8,6 +8,7 @@ from trl import GRPOConfig
 
 from grpo_replay.config import ROLLOUT_ENGINE_SHARE, Training
 from grpo_replay.grid import Cell
+from grpo_replay.rollout_server import server_address
 from grpo_replay.training.sharding import gathering_precision, sharding_arguments
 
 
@@ -17,6 +18,7 @@ def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
     rows = settings["micro_batch"] * settings["processes"]
     updates = training.updates_per_step
     sharding = settings.get("sharding", "none")
+    on_server = training.rollout_engine == "vllm_server"
     on_cpu = not torch.cuda.is_available()
     if on_cpu:  # several processes would call it cpu:0, where torch restores no optimizer
         os.environ["ACCELERATE_TORCH_DEVICE"] = "cpu"
@@ -47,8 +49,9 @@ def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
         max_grad_norm=training.gradient_clip,
         bf16=training.precision == "bfloat16",
         gradient_checkpointing=training.gradient_checkpointing,
-        use_vllm=training.rollout_engine == "vllm",
-        vllm_mode="colocate",
+        use_vllm=training.rollout_engine != "transformers",
+        vllm_mode="server" if on_server else "colocate",
+        vllm_server_base_url=server_address() if on_server else None,
         vllm_gpu_memory_utilization=ROLLOUT_ENGINE_SHARE,
         vllm_max_model_length=training.max_prompt_tokens + training.max_completion_tokens,
         # The paper uses the clip alone; the mismatch of the two engines is recorded.

@@ -1,4 +1,5 @@
-"""One training of a cell at a time: a lock in its checkpoints' folder that names its holder.
+"""One training of a cell at a time, and one on a vLLM server: a lock in a folder that names its
+holder.
 
 It is a lease, since network file systems need not have locks: the holder renews it, and one that is
 not renewed is taken over. Where the holder's host is this one, a dead holder is seen at once.
@@ -6,11 +7,12 @@ not renewed is taken over. Where the holder's host is this one, a dead holder is
 
 import json
 import os
+import re
 import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from filelock import SoftFileLease, Timeout
 
 from grpo_replay.errors import LockedError
 from grpo_replay.files import write_json
+from grpo_replay.rollout_server import server_address
 
 LOCK_FILE = "training.lock"
 HOLDER_FILE = "holder.json"
@@ -25,7 +28,9 @@ LEASE_SECONDS = 120.0  # NFS clients may see a renewal a minute late
 
 
 @contextmanager
-def cell_lock(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[None]:
+def cell_lock(
+    folder: Path, lease_seconds: float = LEASE_SECONDS, wait: bool = False
+) -> Iterator[None]:
     """Hold the lock of a cell, for all processes that train it: their launcher takes it.
 
     A process whose lock was taken over ends itself: two trainings would write the same checkpoints.
@@ -34,6 +39,7 @@ def cell_lock(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[No
         folder: the cell's folder for checkpoints; made where it is missing.
         lease_seconds: a lock of another host that was not renewed for so long is taken over. The
             same for all that meet at a lock.
+        wait: for as long as another process holds it, instead of an error.
 
     Raises:
         LockedError: while another process holds it, with that process's host and id.
@@ -43,7 +49,7 @@ def cell_lock(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[No
         folder / LOCK_FILE, lease_duration=lease_seconds, on_compromise=lambda _: _end(folder)
     )
     holder_file, this = folder / HOLDER_FILE, _this_process()
-    _acquire(lock, holder_file)
+    _acquire(lock, holder_file, wait)
     try:
         write_json(holder_file, this)
         yield
@@ -51,6 +57,19 @@ def cell_lock(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[No
         if _read(holder_file) == this:  # after a takeover it names the new holder
             holder_file.unlink()
         lock.release()
+
+
+def server_lock(engine: str, results: Path) -> AbstractContextManager[None]:
+    """Hold the vLLM server, waiting for another training that does: each puts its own weights into
+    it, and the other would go on with rollouts of a policy that is not its own.
+
+    Args:
+        engine: the study's `rollout_engine`; of those without a server nothing is held.
+        results: the folder around the studies: all that write there see the lock.
+    """
+    if engine != "vllm_server":
+        return nullcontext()
+    return cell_lock(results / ".servers" / re.sub(r"\W+", "-", server_address()), wait=True)
 
 
 def _remove_torn(lock: SoftFileLease) -> None:
@@ -61,13 +80,17 @@ def _remove_torn(lock: SoftFileLease) -> None:
             Path(lock.lock_file).unlink()
 
 
-def _acquire(lock: SoftFileLease, holder_file: Path) -> None:
+def _acquire(lock: SoftFileLease, holder_file: Path, wait: bool) -> None:
     _remove_torn(lock)
     try:
         lock.acquire(timeout=0)
         return
     except Timeout:
         holder = _read(holder_file)
+    if wait:
+        print(f"waiting for {lock.lock_file}, which {_text(holder)} holds", flush=True)
+        lock.acquire(timeout=-1, poll_interval=lock.lease_duration / 20)
+        return
     try:
         # Of a holder on this host it is known that it lives; another must show it by a renewal.
         here = holder.get("host") == socket.gethostname()

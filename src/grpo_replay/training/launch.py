@@ -17,9 +17,10 @@ from typing import Any
 
 import torch
 
-from grpo_replay.config import Checkpoints
+from grpo_replay.config import Checkpoints, Training
 from grpo_replay.errors import GrpoReplayError, GrpoReplayWarning, TrainingError
 from grpo_replay.files import write_json
+from grpo_replay.rollout_server import check_server
 from grpo_replay.training.prompt_length import compare_count
 from grpo_replay.training.run_training import Watcher, train_policy
 
@@ -42,7 +43,7 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
             GrpoReplayWarning,
             stacklevel=2,
         )
-    _count_prompts(job)
+    _look_ahead(job)
     if job["settings"]["processes"] == 1:
         train_policy(**_arguments(job), watchers=watchers)
         return
@@ -67,12 +68,14 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
         )
 
 
-def _count_prompts(job: dict[str, Any]) -> None:
-    # Here, where a warning reaches the terminal, however many processes train.
+def _look_ahead(job: dict[str, Any]) -> None:
+    # Here, where what is said reaches the terminal, however many processes train.
+    training, start_model = Training(**job["settings"]["training"]), Path(job["start_model"])
+    if training.rollout_engine == "vllm_server":
+        check_server(training, start_model)
     if job["expected_prompts"]:
-        start_model, problems = Path(job["start_model"]), Path(job["problems"])
-        longest = job["settings"]["training"]["max_prompt_tokens"]
-        compare_count(start_model, problems, longest, job["expected_prompts"])
+        longest = training.max_prompt_tokens
+        compare_count(start_model, Path(job["problems"]), longest, job["expected_prompts"])
 
 
 def follow(lines: Iterable[str], watchers: Sequence[Watcher]) -> list[str]:

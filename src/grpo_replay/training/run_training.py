@@ -34,7 +34,7 @@ from grpo_replay.training.arguments import trainer_arguments
 from grpo_replay.training.checkpoints import SaveEvery, latest_whole, other_runs, run_key
 from grpo_replay.training.prompt_length import short_prompts
 from grpo_replay.training.records import TrainingRecords
-from grpo_replay.training.rollout_engine import engine_precision
+from grpo_replay.training.rollout_engine import rollout_engine
 from grpo_replay.training.seeds import purpose_seed
 from grpo_replay.training.sharding import check_sharding
 from grpo_replay.training.trainer import ReplayGRPOTrainer
@@ -122,7 +122,7 @@ def build_trainer(
             f"scales.{cell.scale}.gpus: {settings['processes']} processes were asked for and "
             f"{arguments.world_size} are running: each would train on fewer rollouts than meant"
         )
-    with engine_precision(training):
+    with rollout_engine(training):
         trainer = ReplayGRPOTrainer(
             model=model,
             reward_funcs=boxed_answer_reward,

@@ -107,8 +107,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
     def _generate(self, prompts: list) -> tuple:
         started = time.perf_counter()
         if self.use_vllm:
-            process = self.accelerator.process_index
-            seed_rollouts(self.args.seed, self.training_step_number, process)
+            seed_rollouts(self.vllm_generation, self.args.seed, self.training_step_number)
         result = super()._generate(prompts)
         self._round["generation_seconds"] = time.perf_counter() - started
         return result

@@ -1,0 +1,50 @@
+"""The address of a vLLM server, and what is said where there is none; a real one is in vllm_cpu."""
+
+import socket
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from grpo_replay.errors import ConfigError
+from grpo_replay.preflight import check_inputs
+from grpo_replay.rollout_server import SERVER_VARIABLE, check_server, server_address
+from grpo_replay.study_file import load_study
+
+TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
+STUDY = load_study(TINY)
+TRAINING = STUDY.training.model_copy(update={"rollout_engine": "vllm_server"})
+
+
+def test_an_address_is_taken_without_a_slash_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SERVER_VARIABLE, "http://node7:8000/")
+    assert server_address() == "http://node7:8000"
+
+
+@pytest.mark.parametrize(
+    "value", [None, "", "node7:8000", "ftp://node7", "http://", "http://u:p@n"]
+)
+def test_a_missing_or_wrong_address_is_told_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    monkeypatch.delenv(SERVER_VARIABLE, raising=False)
+    if value is not None:
+        monkeypatch.setenv(SERVER_VARIABLE, value)
+    told = (
+        rf"tiny.yaml: training.rollout_engine: 'vllm_server' needs {SERVER_VARIABLE}=http://<host>"
+    )
+    with pytest.raises(ConfigError, match=told) as error:
+        check_inputs(TINY, STUDY.model_copy(update={"training": TRAINING}))
+    assert "u:p" not in str(error.value)
+    check_inputs(TINY, STUDY)  # other engines ask for none
+
+
+def test_where_no_server_answers_one_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with closing(socket.socket()) as bound:
+        bound.bind(("127.0.0.1", 0))  # and nobody listens
+        address = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        monkeypatch.setenv(SERVER_VARIABLE, address)
+        with pytest.raises(ConfigError, match=f"no vLLM server answers at {address}"):
+            check_server(TRAINING, tmp_path)

@@ -1,0 +1,142 @@
+"""Training steps whose rollouts a vLLM server draws, a real one on 127.0.0.1, on a CPU.
+
+Weights go to it by files: `train.py` says why.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+pytest.importorskip("vllm", reason="vLLM lives in an environment of its own: make test-vllm")
+
+import pandas as pd
+from random_model import save_random_model
+from runs import agrees_in_every_step, metrics, train
+
+from grpo_replay.errors import ConfigError
+from grpo_replay.rollout_server import SERVER_VARIABLE, check_server
+from grpo_replay.study_file import load_study
+
+TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
+TRAINING = load_study(TINY).training
+# vLLM cannot cut a seeded prompt in pieces on a CPU: its generators there have no offset.
+WHOLE_PROMPTS = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", "8192"]
+LIMITS = ["--enforce-eager", "--max-model-len", "512", "--kv-cache-memory-bytes", "268435456"]
+NUMBERS = ["--dtype", "float32", "--logprobs-mode", "processed_logprobs", "--max-logprobs", "-1"]
+START = ["--host", "127.0.0.1", *LIMITS, *NUMBERS, *WHOLE_PROMPTS]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_random_model(tmp_path_factory.mktemp("model") / "model", hidden_size=128)
+
+
+@pytest.fixture(scope="module")
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Yield the address of a server; it ends with the tests, and its engine with it."""
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address, log = f"http://127.0.0.1:{port}", tmp_path_factory.mktemp("server") / "log"
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
+    environment = {**os.environ, "VLLM_SERVER_DEV_MODE": "1", "OMP_NUM_THREADS": "1"}
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [*command, "--port", str(port), *START], env=environment, stdout=file, stderr=file
+        )
+        try:
+            wait_for(address, process, log)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
+    for _ in range(300):
+        assert process.poll() is None, log.read_text()[-3000:]
+        try:
+            urlopen(f"{address}/health", timeout=5)
+            return
+        except (URLError, OSError):
+            time.sleep(1)
+    raise AssertionError(log.read_text()[-3000:])
+
+
+@pytest.fixture(scope="module")
+def whole(model: Path, server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    train(model, folder, seed=42, **{SERVER_VARIABLE: server})
+    return folder
+
+
+def rollouts(folder: Path) -> pd.DataFrame:
+    return pd.read_parquet(folder / "cell" / "train" / "rollouts.parquet")
+
+
+def test_sampler_and_trainer_agree_also_after_an_update(whole: Path) -> None:
+    agrees_in_every_step(whole)
+
+
+def test_rollouts_differ_from_each_other(whole: Path) -> None:
+    long = rollouts(whole).query("step == 1 and length > 6")  # short ones may meet by chance
+    assert len(long) > 8
+    assert not long.text.duplicated().any()
+
+
+def test_the_next_cell_begins_with_its_own_weights(
+    whole: Path, model: Path, server: str, tmp_path: Path
+) -> None:
+    """The server holds what the last step of another cell has left."""
+    train(model, tmp_path, seed=43, **{SERVER_VARIABLE: server})
+    assert metrics(tmp_path)[0]["sampler/logprob_gap_max"] < 1e-4
+    first = [rollouts(folder).query("step == 1") for folder in (whole, tmp_path)]
+    assert list(first[0].problem_id) == list(first[1].problem_id)
+    assert (first[0].text.to_numpy() == first[1].text.to_numpy()).mean() < 0.5
+
+
+def test_a_run_that_was_stopped_draws_what_it_would_have_drawn(
+    whole: Path, model: Path, server: str, tmp_path: Path
+) -> None:
+    train(model, tmp_path, seed=42, die_at=2, **{SERVER_VARIABLE: server})
+    assert "continues after 1" in train(model, tmp_path, seed=42, **{SERVER_VARIABLE: server})
+    drawn = ["step", "problem_id", "text"]  # log-probabilities differ in the last bits
+    pd.testing.assert_frame_equal(rollouts(whole)[drawn], rollouts(tmp_path)[drawn])
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, None),
+        ({"precision": "bfloat16"}, "--dtype bfloat16 .it has torch.float32"),
+        ({"max_completion_tokens": 1000}, r"--max-model-len \d+ .it has 512"),
+    ],
+)
+def test_a_server_that_does_not_fit_is_refused(
+    model: Path, server: str, monkeypatch: pytest.MonkeyPatch, changes: dict, told: str | None
+) -> None:
+    monkeypatch.setenv(SERVER_VARIABLE, server)
+    training = TRAINING.model_copy(update=changes)
+    if told is None:
+        check_server(training, model)
+        return
+    with pytest.raises(ConfigError, match=told):
+        check_server(training, model)
+
+
+def test_a_server_with_another_model_is_refused(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SERVER_VARIABLE, server)
+    other = save_random_model(tmp_path / "other", hidden_size=64)
+    with pytest.raises(ConfigError, match=f"the model {other} .it has"):
+        check_server(TRAINING, other)
