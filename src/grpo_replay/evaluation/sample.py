@@ -101,8 +101,8 @@ def sample_answers(
 ) -> None:
     """Draw k answers to every problem and write `output`/<benchmark>.parquet and manifest.json.
 
-    The manifest's `seconds` are those of drawing, each start of the engine included; where a run was
-    interrupted, also those of the chunks that it had done. None where a chunk did not record any.
+    The manifest's `seconds` are those of drawing, each start of the engine included, over all parts
+    of an interrupted run; None where a chunk did not record any.
 
     Args:
         model: Folder of model and tokenizer.
