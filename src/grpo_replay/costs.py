@@ -192,4 +192,4 @@ def duration(hours: float) -> str:
     if hours < 2:
         minutes = max(1, round(hours * 60))
         return f"{minutes} minute{'s' * (minutes > 1)}"
-    return f"{hours:.0f} hours"
+    return f"{hours:,.0f} hours"

@@ -22,6 +22,7 @@ from grpo_replay.gpu_memory import (
     gigabytes,
     memory_note,
     memory_row,
+    number_text,
     parameter_count,
 )
 from grpo_replay.grid import Cell
@@ -120,12 +121,18 @@ def _hours_and_wall_time(costs: list[CellCost], workers: int) -> list[str]:
     """What is left and what all takes in device-hours, and how long what is left takes."""
     left = [cost.left for cost in costs]
     wall = wall_time(left, workers)
-    hours = [f"{device_hours(part):,.4g}" for part in (left, costs)]
+    hours = [number_text(device_hours(part), 4) for part in (left, costs)]
     return [*hours, duration(wall) if wall else "-"]
 
 
 def _table_rows(study: Study, costs: list[CellCost], workers: int, unit: str) -> list[list[str]]:
-    head = ["paper's", "cells it reads", "left", f"{unit}-hours left for it alone", "in all"]
+    head = [
+        "table or figure",
+        "cells it reads",
+        "left",
+        f"{unit}-hours left for it alone",
+        "in all",
+    ]
     rows = [[*head, f"wall time on {workers} {unit}s"]]
     for name, read in cells_read(study).items():
         own = [c for c in costs if c.cell.cell in read]
