@@ -77,4 +77,4 @@ onsuccess:
 
 
 onerror:
-    print(plan.stopped(Path(RESULTS)))
+    print(announcements.stopped(Path(RESULTS)))

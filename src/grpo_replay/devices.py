@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -21,27 +22,55 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 POLL_SECONDS = 2.0
 
 
-def gpu_names() -> list[str]:
+class Gpu(NamedTuple):
+    """A GPU of this machine; `memory` in MiB, None where the driver does not tell."""
+
+    index: str
+    uuid: str
+    memory: int | None
+    name: str
+
+
+def machine_gpus() -> list[Gpu]:
     """This machine's GPUs, without loading torch; none where its driver is absent."""
     if shutil.which("nvidia-smi") is None:
         return []
-    done = subprocess.run(
-        ["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False
-    )
-    # GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("GPU ")]
-    return [line.partition(": ")[2].partition(" (UUID")[0] for line in lines]
+    columns = "--query-gpu=index,uuid,memory.total,name"
+    command = ["nvidia-smi", columns, "--format=csv,noheader,nounits"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # 0, GPU-6f1e..., 81559, NVIDIA H100 80GB HBM3
+    rows = [line.split(", ", 3) for line in done.stdout.splitlines()]
+    return [
+        Gpu(row[0], row[1], int(row[2]) if row[2].isdigit() else None, row[3])
+        for row in rows
+        if len(row) == 4  # not the driver's complaint that it finds none
+    ]
 
 
 def gpu_count() -> int:
     """How many GPUs this machine has."""
-    return len(gpu_names())
+    return len(machine_gpus())
 
 
 def offered_gpus() -> int:
     """How many GPUs a job here may take: those that CUDA_VISIBLE_DEVICES lists, where it is set."""
     given = os.environ.get(VARIABLE)
     return gpu_count() if given is None else len(_listed(given))
+
+
+def offered_memory() -> float | None:
+    """Bytes of the smallest GPU that a job here may take; None where the driver does not tell.
+
+    Numbers in CUDA_VISIBLE_DEVICES are taken for the driver's; CUDA may order unlike GPUs
+    otherwise.
+    """
+    given = os.environ.get(VARIABLE)
+    gpus = machine_gpus()
+    if given is not None:
+        listed = _listed(given)
+        gpus = [g for g in gpus if any(d == g.index or g.uuid.startswith(d) for d in listed)]
+    sizes = [gpu.memory for gpu in gpus if gpu.memory]
+    return float(min(sizes) * 2**20) if sizes else None
 
 
 def _listed(given: str) -> list[str]:

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -56,10 +57,13 @@ def whole(
 
 
 def assert_same_folder(one: Path, other: Path) -> None:
+    """Byte by byte, but for the seconds that it took."""
     names = sorted(path.name for path in one.iterdir())
     assert names == sorted(path.name for path in other.iterdir())
     for name in names:
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+        contents = [(folder / name).read_text("latin-1") for folder in (one, other)]
+        first, second = (re.sub(r'(?<="seconds": )[\d.e-]+', "", text) for text in contents)
+        assert first == second, name
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
@@ -125,6 +129,7 @@ def test_manifest_tells_how_the_samples_were_made(whole: Path) -> None:
     assert len(manifest["chat_template_sha256"]) == len(manifest["model_sha256"]) == 64
     assert manifest["engine_version"] == transformers.__version__
     assert {"device", "machine", "cpus", "threads"} == set(manifest["hardware"])
+    assert 0 < manifest["seconds"] < 600
 
 
 def test_a_second_run_gives_the_same_bytes(
@@ -152,6 +157,34 @@ def test_an_interrupted_run_ends_like_a_whole_one(
     stop_after(monkeypatch, chunks - calls)  # not one more: what is done is not drawn again
     sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
     assert_same_folder(whole, tmp_path / "samples")
+
+
+def test_the_seconds_are_those_of_all_parts_of_an_interrupted_run(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    tmp_path: Path,
+    interrupted: Callable[[int], Path],
+) -> None:
+    work = interrupted(3)
+    head, *lines = (work / "five.jsonl").read_text().splitlines()
+    rows = [json.loads(line) | {"seconds": 100.0} for line in lines]
+    (work / "five.jsonl").write_text("\n".join([head, *map(json.dumps, rows)]) + "\n")
+    sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
+    seconds = json.loads((tmp_path / "samples" / "manifest.json").read_text())["seconds"]
+    assert 100 * len(rows) < seconds < 100 * len(rows) + 100
+
+
+def test_a_part_without_seconds_leaves_the_sum_open(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    tmp_path: Path,
+    interrupted: Callable[[int], Path],
+) -> None:
+    work = interrupted(3)
+    text = (work / "five.jsonl").read_text()
+    (work / "five.jsonl").write_text(re.sub(r', "seconds": [\d.e-]+', "", text))
+    sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
+    assert json.loads((tmp_path / "samples" / "manifest.json").read_text())["seconds"] is None
 
 
 def test_a_torn_line_costs_its_chunk_alone(

@@ -27,7 +27,8 @@ LAYERS = [
     {"math_answers", "replay"},
     {"hub"},
     {"problems"},
-    {"preflight", "plan"},
+    {"preflight", "plan", "gpu_memory"},
+    {"costs", "announcements"},
     {"training", "evaluation", "reporting"},
     {"tracking"},
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from grpo_replay.announcements import closing
 from grpo_replay.config import Scale
 from grpo_replay.errors import ConfigError
 from grpo_replay.grid import (
@@ -18,7 +19,7 @@ from grpo_replay.grid import (
     select,
     training_settings,
 )
-from grpo_replay.plan import closing, memory_mb, minutes_allowed, process_memory_mb
+from grpo_replay.plan import memory_mb, minutes_allowed, process_memory_mb
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.sources import Benchmark, ClockBenchmark, Model
 from grpo_replay.study_file import load_study
@@ -178,7 +179,7 @@ def test_the_text_behind_config_names_study_and_results() -> None:
 def test_config_and_grid_import_nothing_heavy() -> None:
     heavy = ("torch", "transformers", "trl", "vllm", "mlflow", "pandas", "sympy", "matplotlib")
     code = (
-        "import sys, grpo_replay.config, grpo_replay.grid, grpo_replay.plan, grpo_replay.preflight;"
+        "import sys; from grpo_replay import announcements, config, gpu_memory, grid, preflight;"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from grpo_replay.devices import gpu_names, gpus, offered_gpus
+from grpo_replay.devices import gpus, machine_gpus, offered_gpus, offered_memory
 from grpo_replay.errors import ConfigError
 from grpo_replay.provenance import hardware
 
@@ -83,13 +84,34 @@ def test_without_gpus_a_study_that_needs_one_is_refused_at_once(tmp_path: Path) 
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
-def test_the_machine_is_told_with_its_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "nvidia-smi"
-    lines = [f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-{n})" for n in range(4)]
-    program.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
-    program.chmod(0o755)
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], None]:
+    """Return a function that puts a driver on the PATH which tells these GPUs."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert offered_gpus() == 4
-    assert hardware(gpu_names()).endswith("CPU cores, 4 x NVIDIA H100 80GB HBM3")
-    monkeypatch.setenv("PATH", "")
-    assert gpu_names() == [] and hardware([]).endswith("CPU cores")
+
+    def put(lines: list[str]) -> None:
+        program = tmp_path / "nvidia-smi"
+        program.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+        program.chmod(0o755)
+
+    return put
+
+
+def test_the_machine_is_told_with_its_gpus(driver: Callable[[list[str]], None]) -> None:
+    assert machine_gpus() == [] and offered_memory() is None
+    assert hardware([]).endswith("CPU cores")
+    driver([f"{n}, GPU-{n}a1f, 81559, NVIDIA H100 80GB HBM3" for n in range(4)])
+    assert offered_gpus() == 4 and offered_memory() == 81559 * 2**20
+    names = [gpu.name for gpu in machine_gpus()]
+    assert hardware(names).endswith("CPU cores, 4 x NVIDIA H100 80GB HBM3")
+    driver(["No devices were found"])
+    assert machine_gpus() == []
+
+
+def test_the_smallest_gpu_that_is_offered_counts(
+    driver: Callable[[list[str]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver(["0, GPU-a1, 81559, H100", "1, GPU-b2, 4096, T400", "2, GPU-c3, [N/A], GB10"])
+    for given, size in (("0", 81559), ("0,1", 4096), ("GPU-a", 81559), ("2", None), ("7", None)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+        assert offered_memory() == (size and size * 2**20), given

@@ -495,5 +495,39 @@ def test_the_papers_study_does_not_start_without_its_gpus(finished: Workflow) ->
         done = finished.execute(command, CUDA_VISIBLE_DEVICES="0,1")
         assert done.returncode != 0 and message in done.stdout + done.stderr
     assert not (finished.folder / "results" / "paper" / "cells").exists()
-    plan = finished.run("plan", study="paper")
+    plan = finished.run("plan", study="paper", CUDA_VISIBLE_DEVICES="")
     assert plan.returncode == 0 and "27 trained cells" in plan.stdout
+    assert "80 GB: the paper's GPUs" in plan.stdout
+
+
+def test_the_papers_study_does_not_start_on_gpus_too_small_for_it(
+    finished: Workflow, tmp_path: Path
+) -> None:
+    driver = tmp_path / "nvidia-smi"
+    lines = "".join(f"echo '{n}, GPU-{n}, 40960, NVIDIA A100-PCIE-40GB'\n" for n in range(8))
+    driver.write_text(f"#!/bin/sh\n{lines}")
+    driver.chmod(0o755)
+    offered = {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}
+    offered["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    start = finished.command(study="paper")
+    for declared, message in (
+        (["gpu=8"], "a GPU has 42.9 GB (the smallest of this machine's GPUs): set sharding: full"),
+        (["gpu=8", "gpu_gb=40"], "a GPU has 40 GB (declared by --resources gpu_gb)"),
+    ):
+        done = finished.execute([*start, "--resources", *declared], **offered)
+        assert done.returncode != 0 and "training 1.7B holds 34.4 GB" in done.stdout + done.stderr
+        assert message in done.stdout + done.stderr
+    assert not (finished.folder / "results" / "paper" / "cells").exists()
+    plan = finished.run("plan", study="paper", **offered)
+    assert "left of 42.9 GB" in plan.stdout and "too much: set sharding: full" in plan.stdout
+
+
+def test_the_plan_of_a_finished_study_has_measured_hours_and_nothing_left(
+    finished: Workflow,
+) -> None:
+    plan = finished.run("plan")
+    lines = {line.split()[0]: line.split() for line in plan.stdout.splitlines() if line}
+    scale = lines["s"]
+    assert scale[1:5] == ["0", "0", "of", "6"]
+    assert scale[6].endswith("*") and scale[7].endswith("*")
+    assert lines["total"][1] == "0" and float(lines["total"][2]) > 0 and lines["total"][3] == "-"

@@ -20,7 +20,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 # takes a good part of the time.
 gc.set_threshold(100_000, 20, 50)
 
-from grpo_replay import devices, grid, plan
+from grpo_replay import announcements, devices, gpu_memory, grid, plan
 from grpo_replay.settings import STUDY_VARIABLE, TRACKING_VARIABLE
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
 from grpo_replay.study_file import load_study
@@ -139,12 +139,25 @@ def study_plan():
     """The plan of the chosen cells; imported here, since a run needs no tables to start."""
     from grpo_replay.reporting.cost import plan_text
 
-    return plan_text(STUDY, CHOSEN, Path(RESULTS), declared_gpus())
+    memory = known_memory() or gpu_memory.PAPERS_GPUS
+    return plan_text(STUDY, CHOSEN, Path(RESULTS), declared("gpu"), memory)
 
 
-def declared_gpus():
-    """How many GPUs of this machine `--resources gpu=N` lets a run use; 0 where it says nothing."""
-    return workflow.global_resources.get("gpu").value or 0
+def declared(resource):
+    """What `--resources` says: `gpu`, how many GPUs of this machine a run may use; `gpu_gb`, the
+    memory of each; 0 where it says nothing.
+    """
+    return workflow.global_resources.get(resource).value or 0
+
+
+def known_memory():
+    """The memory of each GPU, as declared, else as this machine's driver tells it; None where
+    neither says, or a cluster's GPUs do the work.
+    """
+    if declared("gpu_gb"):
+        return gpu_memory.GpuMemory(1e9 * declared("gpu_gb"), "declared by --resources gpu_gb")
+    there = devices.offered_memory() if workflow.local_exec else None
+    return there and gpu_memory.GpuMemory(there, "the smallest of this machine's GPUs")
 
 
 def planned_rules():
@@ -170,7 +183,10 @@ def check_hardware():
         if workflow.local_exec:
             most = max(wanted, default=0)
             offered = devices.offered_gpus() if most else 0
-            plan.check_gpus(STUDY, most, declared_gpus(), offered, config_text(config))
+            plan.check_gpus(STUDY, most, declared("gpu"), offered, config_text(config))
+        scales = sorted({CELLS[cell].scale for cell in training})
+        if any(wanted) and (memory := known_memory()):
+            gpu_memory.check_memory(STUDY, scales, memory, declared("gpu"))
     except GrpoReplayError as error:
         raise WorkflowError(str(error)) from None
 
@@ -185,12 +201,12 @@ def missed():
 
 def opening(cores):
     """What a run will make, and about how long that takes."""
-    return plan.opening(STUDY, CHOSEN, Path(RESULTS), cores, declared_gpus())
+    return announcements.opening(STUDY, CHOSEN, Path(RESULTS), cores, declared("gpu"))
 
 
 def closing():
     """Where everything is."""
-    return plan.closing(STUDY, CELLS, Path(RESULTS), TRACKING_URI)
+    return announcements.closing(STUDY, CELLS, Path(RESULTS), TRACKING_URI)
 
 
 def table_files(name):

@@ -101,6 +101,9 @@ def sample_answers(
 ) -> None:
     """Draw k answers to every problem and write `output`/<benchmark>.parquet and manifest.json.
 
+    The manifest's `seconds` are those of drawing, each start of the engine included, over all parts
+    of an interrupted run; None where a chunk did not record any.
+
     Args:
         model: Folder of model and tokenizer.
         benchmarks: Problem files by benchmark name.
@@ -121,7 +124,7 @@ def sample_answers(
     chunks = plan_chunks(lengths, settings)
     sampler = _Sampler(folder, prompts, settings)
     fingerprint = digest(manifest)
-    files = {}
+    files, seconds = {}, []
     for name, rows in problems.items():
         own = [chunk for chunk in chunks if chunk.benchmark == name]
         ids = [row["id"] for row in rows]
@@ -129,8 +132,10 @@ def sample_answers(
         path = output / f"{name}.parquet"
         equal = write_samples(path, name, ids, settings.k[name], samples)
         files[name] = {"sha256": file_digest(path), "equal_texts": equal}
+        seconds += [sample.get("seconds") for sample in samples]
     # Hardware is told, and no reason to start anew: a requeued job may land on another machine.
     manifest |= {"hardware": hardware_facts(), "files": files}
+    manifest["seconds"] = None if None in seconds else sum(seconds)
     write_json(output / "manifest.json", manifest)
     shutil.rmtree(work)
 
@@ -173,7 +178,9 @@ class _Sampler:
     def sample(
         self, chunks: list[Chunk], ids: list[str], path: Path, fingerprint: str
     ) -> list[dict[str, Any]]:
-        """Return the samples of one benchmark, drawn or found in its work file."""
+        """Return the samples of one benchmark, drawn or found in its work file; `seconds` of each
+        is its share of what its chunk took.
+        """
         start = time.perf_counter()
         keys = [_keys(chunk, ids) for chunk in chunks]
         done = WorkFile(path, fingerprint, keys)
@@ -182,8 +189,12 @@ class _Sampler:
         ]
         tokens = 0
         for chunk, own in missing:
+            began = time.perf_counter()
             drawn = self.draw(chunk)
-            done.append([{**key, **sample} for key, sample in zip(own, drawn, strict=True)])
+            share = {"seconds": (time.perf_counter() - began) / len(own)}
+            done.append(
+                [{**key, **sample, **share} for key, sample in zip(own, drawn, strict=True)]
+            )
             tokens += sum(sample["n_tokens"] for sample in drawn)
         seconds = time.perf_counter() - start
         print(

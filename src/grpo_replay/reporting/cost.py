@@ -3,18 +3,31 @@
 Hours come from the study file until a cell of the scale has run: then from what that took.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 
 from grpo_replay.config import Study
-from grpo_replay.grid import Cell, expand
-from grpo_replay.plan import duration, is_finished, is_trained, usable_gpus, wall_hours
-from grpo_replay.reporting.memory import gigabytes, memory_note, memory_row, parameter_count
-from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.costs import (
+    CellCost,
+    ScaleHours,
+    cell_costs,
+    device_hours,
+    duration,
+    scale_hours,
+    usable_gpus,
+    wall_time,
+)
+from grpo_replay.gpu_memory import (
+    GpuMemory,
+    gigabytes,
+    memory_note,
+    memory_row,
+    number_text,
+    parameter_count,
+)
+from grpo_replay.grid import Cell
+from grpo_replay.reporting.cells_read import cells_read
 from grpo_replay.reporting.scores import problem_count
-from grpo_replay.reporting.training_metrics import read_records
 
 # A checkpoint holds weights and moments; two are kept, since the newest may be torn.
 BYTES_CHECKPOINT = 2 * 12
@@ -23,54 +36,11 @@ BYTES_MODEL = 4
 BYTES_TOKEN = 4
 # A study without GPUs is thought to have two cores.
 CORES = 2
-
-
-@dataclass(frozen=True)
-class CellCost:
-    """Hours of a cell's two parts, and how many GPUs training occupies (0: a CPU core)."""
-
-    cell: Cell
-    train_hours: float
-    evaluate_hours: float
-    gpus: int
-    trained: bool
-    finished: bool
-
-    @property
-    def device_hours(self) -> float:
-        """GPU-hours, or core-hours of a study without GPUs; sampling occupies one."""
-        return self.train_hours * max(self.gpus, 1) + self.evaluate_hours
-
-    @property
-    def left(self) -> "CellCost":
-        """The same cell with what is still to be done alone."""
-        train = 0.0 if self.trained or self.finished else self.train_hours
-        evaluate = 0.0 if self.finished else self.evaluate_hours
-        return replace(self, train_hours=train, evaluate_hours=evaluate)
-
-
-def cell_costs(
-    study: Study, cells: Iterable[Cell], results: Path, measured: dict[str, float]
-) -> list[CellCost]:
-    """The cost of every cell, finished or not; `measured` is what `measured_hours` returns."""
-    costs = []
-    for cell in cells:
-        scale = study.scales[cell.scale]
-        train = (measured.get(cell.scale) or scale.hours_train) if cell.trained else 0.0
-        done = is_trained(study, cell, results), is_finished(study, cell, results)
-        costs.append(CellCost(cell, train, scale.hours_evaluate, scale.gpus, *done))
-    return costs
-
-
-def measured_hours(study: Study, results: Path) -> dict[str, float]:
-    """Mean hours of the training runs that have ended, from their metrics.jsonl, by scale."""
-    hours: dict[str, list[float]] = {}
-    for cell in expand(study).values():
-        records = read_records(results, cell)  # empty for a base model
-        if len(records) == study.training.steps:
-            seconds = sum(record["perf/step_seconds"] for record in records.values())
-            hours.setdefault(cell.scale, []).append(seconds / 3600)
-    return {scale: fmean(values) for scale, values in hours.items()}
+_LAST = (
+    "Left is what is not done; grading and tables are not counted. --config only='<glob>' narrows "
+    "all of this.\nA run that needs GPUs starts only where --resources gpu=N declares enough of "
+    "them, they are there, and its training fits their memory."
+)
 
 
 def text_bytes(study: Study, cell: Cell) -> int:
@@ -84,82 +54,99 @@ def text_bytes(study: Study, cell: Cell) -> int:
     return tokens * BYTES_TOKEN
 
 
-def plan_text(study: Study, cells: dict[str, Cell], results: Path, gpus: int) -> str:
-    """The whole plan, for the terminal; `gpus` is how many may be used at a time."""
-    measured = measured_hours(study, results)
-    costs = cell_costs(study, cells.values(), results, measured)
+def plan_text(
+    study: Study, cells: dict[str, Cell], results: Path, gpus: int, memory: GpuMemory
+) -> str:
+    """The whole plan, for the terminal; `gpus` is how many may be used at a time, each of that
+    `memory`.
+    """
+    hours = scale_hours(study, results)
+    costs = cell_costs(study, cells.values(), results, hours)
     trained = sum(c.cell.trained for c in costs)
     head = f"Plan of study {study.study}: {trained} trained cells, {len(costs) - trained} untrained"
     usable = usable_gpus(study, cells.values(), gpus)
     workers, unit = (usable, "GPU") if usable else (CORES, "core")
     parts = [
         f"{head}, {sum(c.finished for c in costs)} finished.",
-        _table(_scale_rows(study, costs, measured, workers, unit)),
-        _table(_table_rows(costs, workers, unit)),
-        _table(_disk_and_memory(study, costs)) + memory_note(study),
-        "Hours without a mark come from the study file, * from cells of the scale that have run.\n"
-        "Narrow with --config only='<glob>'; `--until train_policy` costs the training alone.",
+        _table(_scale_rows(study, costs, hours, workers, unit)) + _hours_note(unit),
+        _table(_table_rows(study, costs, workers, unit)),
+        _table(_disk_and_memory(study, costs, memory)) + memory_note(study, memory),
+        _LAST,
     ]
     return "\n\n".join(parts)
 
 
+def _hours_note(unit: str) -> str:
+    fetched = "; fetching a model occupies no GPU" if unit == "GPU" else ""
+    return (
+        "\nh to start: once a scale, before its cells (base model, and warm start and choice of "
+        f"prompts where a study has them){fetched}.\n"
+        "* measured: mean of the scale's cells that ran under the present settings (steps of "
+        "training; drawing of answers). Without it: the study file's."
+    )
+
+
 def _scale_rows(
-    study: Study, costs: list[CellCost], measured: dict[str, float], workers: int, unit: str
+    study: Study,
+    costs: list[CellCost],
+    hours: dict[str, ScaleHours],
+    workers: int,
+    unit: str,
 ) -> list[list[str]]:
-    head = ["scale", "GPUs a run", "cells left", "h a run", f"{unit}-hours left", "all"]
-    rows = [[*head, f"wall time on {workers} {unit}s"]]
+    head = ["scale", "GPUs a run", "cells left", "h to start", "h to train", "h to sample"]
+    rows = [[*head, f"{unit}-hours left", "in all", f"wall time on {workers} {unit}s"]]
     for name, scale in study.scales.items():
         own = [c for c in costs if c.cell.scale == name]
         if not own:
             continue
-        mark = "*" if name in measured else ""
+        found = hours[name]
         rows.append(
             [
                 name,
                 str(scale.gpus),
                 f"{sum(not c.finished for c in own)} of {len(own)}",
-                f"{max(c.train_hours for c in own):.2g}{mark}",
-                f"{_hours_left(own):,.4g}",
-                f"{sum(c.device_hours for c in own):,.4g}",
-                _wall_time(own, workers),
+                f"{scale.hours_base:.2g}",
+                f"{found.train:.2g}{'*' * found.train_measured}",
+                f"{found.evaluate:.2g}{'*' * found.evaluate_measured}",
+                *_hours_and_wall_time(own, workers),
             ]
         )
-    for name, part in (("total", costs), ("training alone", list(map(_training, costs)))):
-        hours = [f"{_hours_left(part):,.4g}", f"{sum(c.device_hours for c in part):,.4g}"]
-        rows.append([name, "", "", "", *hours, _wall_time(part, workers)])
+    training = [replace(c, evaluate_hours=0.0) for c in costs if c.cell.trained]
+    for name, part in (("total", costs), ("with --until train_policy", training)):
+        rows.append([name, *[""] * 5, *_hours_and_wall_time(part, workers)])
     return rows
 
 
-def _training(cost: CellCost) -> CellCost:
-    return replace(cost, evaluate_hours=0.0)
+def _hours_and_wall_time(costs: list[CellCost], workers: int) -> list[str]:
+    """What is left and what all takes in device-hours, and how long what is left takes."""
+    left = [cost.left for cost in costs]
+    wall = wall_time(left, workers)
+    hours = [number_text(device_hours(part), 4) for part in (left, costs)]
+    return [*hours, duration(wall) if wall else "-"]
 
 
-def _hours_left(costs: list[CellCost]) -> float:
-    return sum(c.left.device_hours for c in costs)
-
-
-def _wall_time(costs: list[CellCost], workers: int) -> str:
-    """How long what is left takes where so many GPUs (or cores) are."""
-    runs = [(c.left.train_hours, c.left.evaluate_hours, c.gpus) for c in costs]
-    hours = wall_hours(runs, workers)
-    return duration(hours) if hours else "-"
-
-
-def _table_rows(costs: list[CellCost], workers: int, unit: str) -> list[list[str]]:
-    head = ["paper's table", "cells", "cells left", "hours of these alone"]
+def _table_rows(study: Study, costs: list[CellCost], workers: int, unit: str) -> list[list[str]]:
+    head = [
+        "table or figure",
+        "cells it reads",
+        "left",
+        f"{unit}-hours left for it alone",
+        "in all",
+    ]
     rows = [[*head, f"wall time on {workers} {unit}s"]]
-    for table in sorted({name for c in costs for name in tables_of(c.cell)}):
-        own = [c for c in costs if table in tables_of(c.cell)]
-        left = str(sum(not c.finished for c in own))
-        rows.append(
-            [table, str(len(own)), left, f"{_hours_left(own):,.4g}", _wall_time(own, workers)]
-        )
+    for name, read in cells_read(study).items():
+        own = [c for c in costs if c.cell.cell in read]
+        if own:
+            chosen = str(len(own)) if len(own) == len(read) else f"{len(own)} of {len(read)}"
+            left = str(sum(not c.finished for c in own))
+            rows.append([name, chosen, left, *_hours_and_wall_time(own, workers)])
     return rows
 
 
-def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
+def _disk_and_memory(study: Study, costs: list[CellCost], memory: GpuMemory) -> list[list[str]]:
     head = ["scale", "models", "samples and rollouts, at most", "checkpoints of one run"]
-    rows = [[*head, "training state on each GPU", "vLLM's weights there", "left of 80 GB"]]
+    rows = [[*head, "training state, each GPU", "vLLM's weights"]]
+    rows[0].append(f"left of {gigabytes(memory.size)}")
     for name, scale in study.scales.items():
         parameters = parameter_count(scale)
         own = [c.cell for c in costs if c.cell.scale == name]
@@ -170,7 +157,7 @@ def _disk_and_memory(study: Study, costs: list[CellCost]) -> list[list[str]]:
                     gigabytes(len(own) * parameters * BYTES_MODEL),
                     gigabytes(sum(text_bytes(study, cell) for cell in own)),
                     gigabytes(parameters * BYTES_CHECKPOINT),
-                    *memory_row(study, scale, parameters),
+                    *memory_row(study, scale, parameters, memory),
                 ]
             )
     return rows

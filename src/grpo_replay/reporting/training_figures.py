@@ -10,6 +10,7 @@ import pandas as pd
 from grpo_replay.config import Study
 from grpo_replay.reporting.canvas import legend_below, panels
 from grpo_replay.reporting.curves import (
+    Group,
     Progress,
     Quantity,
     age_groups,
@@ -36,8 +37,12 @@ def training_figure(study: Study, results: Path, output_stem: Path) -> None:
 
 def figure2(study: Study, results: Path, output_stem: Path) -> None:
     """Figure 2 of the paper: response length over the steps, GRPO and ours, a panel a scale."""
-    groups = method_groups(study, (GRPO, OURS))
-    curve_grid(study, results, output_stem, "Response length", groups, [_LENGTH])
+    curve_grid(study, results, output_stem, "Response length", figure2_groups(study), [_LENGTH])
+
+
+def figure2_groups(study: Study) -> list[Group]:
+    """The lines of Figure 2."""
+    return method_groups(study, (GRPO, OURS))
 
 
 def figure3(study: Study, results: Path, output_stem: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from grpo_replay import provenance
-from grpo_replay.devices import gpu_names
+from grpo_replay.devices import machine_gpus
 from grpo_replay.files import (
     digest,
     file_digest,
@@ -171,7 +171,7 @@ class CellResults:
         origin = {
             "settings": settings,
             "commit": provenance.commit(),
-            "hardware": provenance.hardware(gpu_names()),
+            "hardware": provenance.hardware([gpu.name for gpu in machine_gpus()]),
             "environment": sorted(f"{n}=={v}" for n, v in packages.items()),
         }
         write_json(self.own / "origin.json", origin)

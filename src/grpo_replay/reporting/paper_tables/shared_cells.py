@@ -83,8 +83,9 @@ _ALSO = {
 def tables_of(cell: grid.Cell) -> list[str]:
     """The paper's tables that a cell of any study serves, by its place in the design space.
 
-    At the paper's scales only those that the paper made there; other scales count for all. An
-    untrained model is the reference of Tables 5 and 10.
+    At the paper's scales only those that the paper made there; other scales count for all. Tables
+    of mean accuracies compare every line with GRPO. An untrained model is the reference of Tables 5
+    and 10.
     """
     if not cell.trained:
         return ["table05", "table10"]
@@ -94,7 +95,8 @@ def tables_of(cell: grid.Cell) -> list[str]:
         printed.table
         for (scale, point), tables in cells.items()
         for printed in tables
-        if point.holds(cell) and (scale == cell.scale or cell.scale not in scales)
+        if (point.holds(cell) or NO_REPLAY.holds(cell))
+        and (scale == cell.scale or cell.scale not in scales)
     }
     if "table01" in found:
         found |= {table for table, points in _ALSO.items() if any(p.holds(cell) for p in points)}
