@@ -238,6 +238,7 @@ def test_what_a_study_lacks_is_a_dash_and_a_line(two_cells):
     table = accuracy.table04(two_cells)
     assert [r.numbers["avg"] is None for r in table.rows] == [False, True, True, True, True, False]
     assert table.notes[-1].startswith("The grid of the study tiny has no cell of: anchored-query")
+    assert "anchored-query-σ_g at s" in table.notes[-1]
     ages = accuracy.table02(two_cells)
     clipped = [r.numbers["clip_fresh_percent"] for r in ages.rows if r.numbers["avg"]]
     assert clipped == [Number(0.1, n=2, remark="n=1")]
@@ -483,6 +484,13 @@ def test_a_study_without_the_papers_scales_says_so(two_cells):
 
 
 # --- files ----------------------------------------------------------------------------------------
+
+
+def test_no_table_prints_the_key_of_a_method_or_priority(whole):
+    _, results = whole
+    for path in (results / "tables").glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search("sigma_g|abs_advantage|uniform-pool|grpo", text), path.name
 
 
 def test_html_is_one_page_of_its_own(whole):
