@@ -52,20 +52,32 @@ def mean_pass_at_k(correct_PK: ArrayLike, k: int) -> float:
 
 
 def accuracy_efficiency_score(
-    accuracy: float, length: float, reference_accuracy: float, reference_length: float
-) -> float:
+    accuracy: ArrayLike,
+    length: ArrayLike,
+    reference_accuracy: ArrayLike,
+    reference_length: ArrayLike,
+) -> NDArray[np.float64] | np.float64:
     """Return the AES of a model against a reference (Tables 5 and 13): above 0 is better.
 
     AES = (L_ref - L) / L_ref + beta (A - A_ref) / A_ref; beta is 3 for a gain in accuracy (or
     none) and 5 for a loss. Accuracies in one unit (percent), lengths in one unit (tokens), each the
-    unweighted mean over the benchmarks. A reference of 0 has no relative change: the score is nan,
-    which tables show as a dash.
+    unweighted mean over the benchmarks; numbers, or arrays of one shape. A reference of 0 has no
+    relative change: the score is nan, which tables show as a dash.
     """
-    if reference_accuracy == 0 or reference_length == 0:
-        return math.nan
-    shortening = (reference_length - length) / reference_length
-    gain = (accuracy - reference_accuracy) / reference_accuracy
-    return float(shortening + (GAIN_WEIGHT if gain >= 0 else LOSS_WEIGHT) * gain)
+    gain = relative_change(accuracy, reference_accuracy)
+    weight = np.where(gain >= 0, GAIN_WEIGHT, LOSS_WEIGHT)
+    return weight * gain - relative_change(length, reference_length)
+
+
+def relative_change(value: ArrayLike, reference: ArrayLike) -> NDArray[np.float64] | np.float64:
+    """Return (value - reference) / reference, nan against 0; numbers, or arrays of one shape."""
+    return ratio(np.subtract(value, reference), reference)
+
+
+def ratio(numerator: ArrayLike, denominator: ArrayLike) -> NDArray[np.float64] | np.float64:
+    """Return the quotient, nan where the denominator is 0; numbers, or arrays of one shape."""
+    denominator = np.asarray(denominator, dtype=float)
+    return np.divide(numerator, np.where(denominator == 0, np.nan, denominator))
 
 
 def length_by_correctness(lengths: ArrayLike, correct: ArrayLike) -> tuple[float, float]:

@@ -6,7 +6,8 @@ resampled within their own, and every benchmark has the same weight, as in the p
 `_P` marks one value a problem, `_PV` several, `_SV` one row a stratum (benchmark).
 """
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -17,12 +18,11 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
+from grpo_replay.permutation import exchange_test
+from grpo_replay.strata import FloatArray, Statistic, checked, stratum_means
+
 RESAMPLES = 9_999
 BATCH = 500  # bounds the memory: 500 problems x 500 resamples x 8 bytes are 2 MB an array
-
-FloatArray = NDArray[np.float64]
-# From the means of each stratum (S) and column (V) to the number of the table.
-Statistic = Callable[[FloatArray], float]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Interval:
     """A confidence interval in the unit of its values, and the method that gave it.
 
     `bca`: bootstrap over problems; `wilson`: all outcomes equal; `constant`: all values equal and
-    no proportion, zero width; `student`: over seeds; `none`: too few values, both ends are nan.
+    no proportion, or a statistic that every resample leaves alike, zero width; `student`: over
+    seeds; `none`: too few values, both ends are nan.
     """
 
     low: float
@@ -90,14 +91,15 @@ def stratified_interval(
     """Return the BCa interval of the unweighted mean over benchmarks, or of another statistic.
 
     `values` is (problems,) or (problems, V), `strata_P` names each problem's benchmark. `statistic`
-    takes the (strata, V) means, strata in sorted order, and returns a number (AES: V = accuracy and
-    length of a model and its reference, whose problems then stay paired); by default it is the mean
-    of all of them. Otherwise as `bootstrap_interval`; Wilson's default trials are the effective
-    number S^2 / sum(1 / P_s), which gives a proportion the variance of the unweighted mean. A
+    takes the (..., strata, V) means, strata in sorted order, and returns the numbers (...) (AES:
+    V = accuracy and length of a model and its reference, whose problems then stay paired); by
+    default it is the mean of all of them. Otherwise as `bootstrap_interval`; Wilson's default
+    trials are the effective number S^2 / sum(1 / P_s), which gives a proportion the variance of
+    the unweighted mean. A
     stratum of one problem has no spread to resample: `none`. A statistic that is nan in some
     resample (AES against a reference that nearly never solves anything) has nan ends.
     """
-    values_PV, members = _checked(values, strata_P)
+    values_PV, members = checked(values, strata_P)
     sizes = np.array([len(member) for member in members])
     if statistic is None and proportion:
         if _all_equal(values_PV):
@@ -134,10 +136,10 @@ def paired_difference(
     """Compare two models on the same problems: mean(a) - mean(b), every benchmark weighing alike.
 
     `a_P` and `b_P` hold one value a problem, in one order and unit; `strata` their benchmarks. The
-    interval is BCa over problems within benchmarks; p is the two-sided sign-flip test of "the two
-    are interchangeable on each problem", exact where few problems differ. Identical differences
-    give an interval of zero width (read p instead), a benchmark of one problem gives nan.
-    Raises ValueError where the shapes differ.
+    interval is BCa over problems within benchmarks; p is that of `exchange_test`, which for a
+    difference of means is the sign-flip test, exact where few problems differ. Identical
+    differences give an interval of zero width (read p instead), a benchmark of one problem gives
+    nan. Raises ValueError where the shapes differ.
     """
     a_P, b_P = np.asarray(a_P, dtype=float), np.asarray(b_P, dtype=float)
     strata_P = np.zeros(len(a_P), dtype=int) if strata is None else np.asarray(strata)
@@ -145,17 +147,24 @@ def paired_difference(
         raise ValueError(
             f"paired values need one shape: {a_P.shape}, {b_P.shape}, strata {strata_P.shape}"
         )
-    difference_P = a_P - b_P
-    values_PV, members = _checked(difference_P, strata_P)
+    pair_PV = np.column_stack([a_P, b_P])
+    values_PV, members = checked(pair_PV, strata_P)
     interval = stratified_interval(
-        difference_P, strata_P, confidence, seed, proportion=False, resamples=resamples
+        a_P - b_P, strata_P, confidence, seed, proportion=False, resamples=resamples
     )
     return PairedDifference(
-        difference=_estimate(values_PV, members, None),
+        difference=_estimate(values_PV, members, difference_of_means),
         low=interval.low,
         high=interval.high,
-        p_value=_sign_flip_p(_shares(difference_P, members), resamples, seed),
+        p_value=exchange_test(
+            values_PV, strata_P, difference_of_means, seed=seed, exchanges=resamples
+        ),
     )
+
+
+def difference_of_means(means_SV: FloatArray) -> FloatArray:
+    """The first column less the second, unweighted mean over the strata: a `Statistic`."""
+    return (means_SV[..., 0] - means_SV[..., 1]).mean(axis=-1)
 
 
 def mcnemar_midp(b: int, c: int) -> float:
@@ -200,20 +209,6 @@ def reachable(value_percent: float, n: int, k: int, decimals: int = 2) -> bool:
     return abs(Fraction(100 * nearest, n * k) - printed) <= Fraction(1, 2 * 10**decimals)
 
 
-def _checked(values: ArrayLike, strata_P: ArrayLike) -> tuple[FloatArray, list[NDArray[np.intp]]]:
-    """Return the values as (P, V) and the row numbers of each stratum, in sorted order of names."""
-    values, strata_P = np.asarray(values, dtype=float), np.asarray(strata_P)
-    values_PV = values[:, None] if values.ndim == 1 else values
-    if len(values_PV) == 0:
-        raise ValueError("no problems: an interval needs at least one value")
-    if strata_P.shape != (len(values_PV),):
-        raise ValueError(f"{len(values_PV)} problems but strata of shape {strata_P.shape}")
-    missing = np.flatnonzero(np.isnan(values_PV).any(axis=1))
-    if missing.size:
-        raise ValueError(f"nan at problems {missing[:5].tolist()}: drop or fill them first")
-    return values_PV, [np.flatnonzero(strata_P == name) for name in np.unique(strata_P)]
-
-
 def _all_equal(values: FloatArray) -> bool:
     # Within rounding: 100/3 reached by two orders of summation differs in its last bit.
     return bool(np.allclose(values, values[0], rtol=1e-12, atol=1e-12))
@@ -234,7 +229,7 @@ def _wilson(percent: float, trials: float, confidence: float) -> Interval:
 def _estimate(
     values_PV: FloatArray, members: list[NDArray[np.intp]], statistic: Statistic | None
 ) -> float:
-    means_SV = np.stack([values_PV[member].mean(axis=0) for member in members])
+    means_SV = stratum_means(values_PV, members)
     return float(means_SV.mean() if statistic is None else statistic(means_SV))
 
 
@@ -251,47 +246,23 @@ def _bca(
     def resampled(*rows: FloatArray, axis: int) -> FloatArray:
         # scipy hands the row numbers back as floats, with the resamples on the leading axes.
         means = np.stack([values_PV[r.astype(np.intp)].mean(axis=-2) for r in rows], axis=-2)
-        if statistic is None:
-            return means.mean(axis=(-2, -1))
-        flat = means.reshape(-1, *means.shape[-2:])
-        return np.array([statistic(means_SV) for means_SV in flat]).reshape(means.shape[:-2])
+        return means.mean(axis=(-2, -1)) if statistic is None else statistic(means)
 
-    low, high = stats.bootstrap(
-        members,
-        resampled,
-        n_resamples=resamples,
-        batch=BATCH,
-        vectorized=True,
-        axis=-1,
-        confidence_level=confidence,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # nan ends, looked at below
+        result = stats.bootstrap(
+            members,
+            resampled,
+            n_resamples=resamples,
+            batch=BATCH,
+            vectorized=True,
+            axis=-1,
+            confidence_level=confidence,
+            method="BCa",
+            rng=np.random.default_rng(seed),
+        )
+    low, high = result.confidence_interval
+    if np.isnan(low) and _all_equal(result.bootstrap_distribution):
+        # Values that differ, but not what the statistic makes of them: equal lengths of two models.
+        return _constant(result.bootstrap_distribution[0])
     return Interval(float(low), float(high), "bca")
-
-
-def _shares(difference_P: FloatArray, members: list[NDArray[np.intp]]) -> FloatArray:
-    """Return what each problem adds to the unweighted mean over strata."""
-    shares_P = np.zeros_like(difference_P)
-    for member in members:
-        shares_P[member] = difference_P[member] / (len(member) * len(members))
-    return shares_P
-
-
-def _sign_flip_p(shares_P: FloatArray, resamples: int, seed: int) -> float:
-    """Return the two-sided p of the sum of shares under random signs, by enumeration if small."""
-    # A tie stays 0 under either sign; without the ties more cases are small enough to enumerate.
-    moved = shares_P[np.abs(shares_P) > 1e-12]
-    if len(moved) < 2:
-        return 1.0  # with one sign to flip, both outcomes are as extreme
-    result = stats.permutation_test(
-        (moved,),
-        # Rounded, so that sums which are equal in exact arithmetic count as ties.
-        lambda x, axis: np.round(x.sum(axis=axis), 9),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=resamples,
-        batch=BATCH,
-        rng=np.random.default_rng(seed),
-    )
-    return float(result.pvalue)

@@ -18,6 +18,8 @@ LAYERS = [
         "weights",
         "metrics",
         "statistics",
+        "permutation",
+        "strata",
         "provenance",
         "console",
         "devices",

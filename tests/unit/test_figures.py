@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 from PIL import Image
 from reporting_inputs import random_results, small_study, write_cell, write_metrics, write_replay
 
@@ -198,6 +199,23 @@ def test_long_names_stay_on_the_page(tmp_path):
         test_nothing_reaches_over_the_edge(
             {name: drawn(name, study, tmp_path, tmp_path / name)}, name
         )
+
+
+def test_a_studys_own_methods_are_written_with_the_symbols_of_the_tables(tmp_path):
+    own = {"composition": "anchored", "unit": "query", "priority": "sigma_g"}
+    block = {"scales": ["s"], "tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5], "seeds": [1]}
+    study = small_study(
+        methods={"grpo": {"composition": "none"}, "sigma_g-query": own},
+        grid=[{"methods": ["grpo", "sigma_g-query"], **block}],
+    )
+    random_results(study, tmp_path)
+    for name in FIGURES:
+        axes = drawn(name, study, tmp_path, tmp_path / name)
+        found = [text.get_text() for text in axes[0, 0].figure.findobj(Text)]
+        assert not [text for text in found if "sigma_g" in text.replace(r"$\sigma_g$", "")], name
+        own_named = any(r"$\sigma_g$-query" in text for text in found)
+        assert own_named == (name not in ("figure2", "figure3", "tau_max")), name
+    assert labels.method_name("pool-rollout-abs_advantage") == "pool-rollout-|A|"
 
 
 def test_few_missing_cells_are_named(results):

@@ -16,6 +16,7 @@ from reporting_inputs import (
     write_cell,
     write_metrics,
 )
+from scipy import stats
 
 from grpo_replay import grid
 from grpo_replay.metrics import accuracy_efficiency_score
@@ -37,6 +38,7 @@ from grpo_replay.reporting.paper_tables.points import (
     Source,
 )
 from grpo_replay.reporting.scores import collect_scores, read_scores
+from grpo_replay.reporting.significance import PValues, marked
 
 NAMES = [build.__name__ for build in tables.PAPER_TABLES]
 
@@ -236,6 +238,7 @@ def test_what_a_study_lacks_is_a_dash_and_a_line(two_cells):
     table = accuracy.table04(two_cells)
     assert [r.numbers["avg"] is None for r in table.rows] == [False, True, True, True, True, False]
     assert table.notes[-1].startswith("The grid of the study tiny has no cell of: anchored-query")
+    assert "anchored-query-σ_g at s" in table.notes[-1]
     ages = accuracy.table02(two_cells)
     clipped = [r.numbers["clip_fresh_percent"] for r in ages.rows if r.numbers["avg"]]
     assert clipped == [Number(0.1, n=2, remark="n=1")]
@@ -255,26 +258,130 @@ def test_nothing_finished_is_dashes_and_never_a_zero(build):
         assert any(re.search("make (it|them) with: `snakemake", note) for note in table.notes)
 
 
-def test_significance_is_marked_against_grpo(tmp_path):
+def marked_study(seeds: list[int]):
+    """The small study with 40 problems a benchmark: enough for a difference to be significant."""
     content = small_study().model_dump(mode="json")
     for benchmark in content["benchmarks"].values():
         benchmark["n_problems"] = 40
-    study = type(small_study()).model_validate(content)
-    cells = grid.expand(study)
-    names = ("s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42", "s/ours-tau1-r0.5-a0.5-seed42")
-    for name, solved in zip(names, (20, 35, 20), strict=True):
-        graded = {b: np.arange(80).reshape(40, 2) < 2 * solved for b in study.benchmarks}
-        write_cell(study, tmp_path, cells[name], graded)
-        metric = {"step": 20, "clip_ratio/fresh": 0.0, "clip_ratio/replay": 0.0}
-        write_metrics(tmp_path / "cells" / name, [metric])
-    source = source_of(study, tmp_path)
+    for block in content["grid"]:
+        block["seeds"] = seeds
+    return type(small_study()).model_validate(content)
+
+
+def write_solved(study, results, name, solved, length_of_correct=10, last_length=20.0):
+    """A cell that solves the first problems of each benchmark; wrong answers have 10 tokens."""
+    graded = {b: np.arange(80).reshape(40, 2) < 2 * solved for b in study.benchmarks}
+    lengths_of = {b: np.where(correct, length_of_correct, 10) for b, correct in graded.items()}
+    folder = write_cell(study, results, grid.expand(study)[name], graded, lengths_of)
+    metric = {"step": 20, "clip_ratio/fresh": 0.0, "clip_ratio/replay": 0.0}
+    batch = dict.fromkeys([training.SURVIVORS, training.ALL_CORRECT, training.ALL_WRONG], 4.0)
+    write_metrics(folder, [metric | batch | {"completions/mean_length": last_length}])
+
+
+@pytest.fixture(scope="module")
+def one_seed(tmp_path_factory):
+    """`ours` solves more than GRPO, with shorter right answers, at tau_max 10, and as much at 1."""
+    study, results = marked_study([42]), tmp_path_factory.mktemp("one_seed")
+    write_solved(study, results, "s/base", 5)
+    write_solved(study, results, "s/grpo-seed42", 20)
+    write_solved(study, results, "s/ours-tau10-r0.5-a0.5-seed42", 35, length_of_correct=6)
+    write_solved(study, results, "s/ours-tau1-r0.5-a0.5-seed42", 20)
+    return source_of(study, results)
+
+
+def test_means_are_marked_against_grpo(one_seed):
     for build in (accuracy.table01, accuracy.table02, accuracy.table03, accuracy.table04):
-        table = build(source)
+        table = build(one_seed)
         marks = [row.numbers["avg"].marks for row in table.rows if row.numbers["avg"]]
         assert sorted(marks)[-1] == "†" and "" in marks, build
         assert any(note.startswith("† differs from GRPO") for note in table.notes)
-    nine = accuracy.table09(source).rows
+    nine = accuracy.table09(one_seed).rows
     assert [row.numbers["avg"].marks for row in nine if row.numbers["avg"]] == ["", "†"]
+
+
+def test_numbers_against_grpo_are_marked(one_seed):
+    five = efficiency.table05(one_seed)
+    marks = {
+        (row.labels["reference_key"], row.labels["method_key"]): number.marks
+        for row in five.rows
+        if (number := row.numbers["s"])
+    }
+    # GRPO against base compares nothing with GRPO.
+    assert marks == {("base", "grpo"): "", ("base", "ours"): "†", ("grpo", "ours"): "†"}
+    change = row_of(lengths.table06(one_seed), scale="s").numbers
+    assert change["delta_correct_percent"].marks == "†"
+    assert change["delta_incorrect_percent"].marks == ""  # all wrong answers have 10 tokens
+    assert change["delta_incorrect_percent"].p_problems == 1.0
+    base, grpo = (
+        row_of(efficiency.table10(one_seed), scale="s", reference_key=key).numbers[
+            "accuracy_percent"
+        ]
+        for key in ("base", "grpo")
+    )
+    assert (base.marks, grpo.marks, grpo.p_problems, base.p_seeds) == ("†", "", None, None)
+    ranked = ranking.table13(one_seed)
+    for tau, mark in ((10, "†"), (1, "")):
+        numbers = row_of(
+            ranked, tau_max=tau, priority_key="abs_advantage", replay_ratio=0.5, alpha=0.5
+        )
+        for key in ("delta_length_percent", "delta_accuracy_percent", "aes"):
+            assert numbers.numbers[key].marks == mark, (tau, key)
+    for table in (five, lengths.table06(one_seed), efficiency.table10(one_seed), ranked):
+        assert any(note.startswith("† differs from GRPO") for note in table.notes), table.title
+
+
+def test_a_table_without_marks_says_why(one_seed):
+    for build in (training.table08, lengths.table11):
+        table = build(one_seed)
+        assert any(note.startswith("No marks: the table has GRPO alone") for note in table.notes)
+        assert not any(column.tested for column in table.columns)
+    twelve = training.table12(one_seed)
+    assert any("the t test over seeds needs 3" in note for note in twelve.notes)
+    assert row_of(twelve, method_key="ours", scale="s").numbers["delta_percent"].marks == ""
+
+
+def test_numbers_are_tested_over_three_seeds(tmp_path):
+    study = marked_study([1, 2, 3])
+    write_solved(study, tmp_path, "s/base", 5)
+    for seed in (1, 2, 3):
+        write_solved(study, tmp_path, f"s/grpo-seed{seed}", 20, 10 + seed, 20.0 + seed)
+        ours = f"s/ours-tau10-r0.5-a0.5-seed{seed}"
+        write_solved(study, tmp_path, ours, 34 + seed, 6 + seed, 10.0 + seed)
+    source = source_of(study, tmp_path)
+    numbers = {
+        "table05": row_of(efficiency.table05(source), reference_key="grpo", method_key="ours"),
+        "base": row_of(efficiency.table05(source), reference_key="base", method_key="ours"),
+        "table06": row_of(lengths.table06(source), scale="s"),
+        "table12": row_of(training.table12(source), method_key="ours", scale="s"),
+        "table13": row_of(ranking.table13(source), rank=1),
+    }
+    numbers = {name: row.numbers for name, row in numbers.items()}
+    assert numbers["table05"]["s"].marks == numbers["base"]["s"].marks == "†‡"
+    assert numbers["table06"]["delta_correct_percent"].marks == "†‡"
+    assert numbers["table13"]["aes"].marks == "†‡"
+    change = numbers["table12"]["delta_percent"]
+    # 11/21, 12/22, 13/23 less what they are the other way round; no test over problems
+    changes = [100 * (10 + s) / (20 + s) - 100 * (20 + s) / (10 + s) for s in (1, 2, 3)]
+    assert change.p_seeds == pytest.approx(stats.ttest_1samp(changes, 0).pvalue)
+    assert (change.marks, change.p_problems) == ("‡", None)
+    assert any(n.startswith("‡ differs") for n in training.table12(source).notes)
+    tables.write_table(training.table12(source), tmp_path / "table12")
+    line = read_csv(tmp_path / "table12.csv")[-1]
+    assert float(line["delta_percent_p_seeds"]) == pytest.approx(change.p_seeds, abs=1e-6)
+    assert line["delta_percent_p_problems"] == ""
+    for suffix, mark in ((".md", "‡"), (".html", "‡"), (".tex", r"\ddagger")):
+        text = (tmp_path / f"table12{suffix}").read_text(encoding="utf-8")
+        assert text.count(mark) == 2, suffix  # at the number and in the note
+
+
+def test_holm_is_over_the_numbers_of_one_table_and_scale():
+    """Two tests of a scale: the smaller p counts twice, and a number without a test not at all."""
+    numbers = {"a": Number(1.0), "b": Number(2.0), "c": Number(3.0), "d": None}
+    tests = {"a": PValues(0.02, 0.4), "b": PValues(0.03), "d": PValues(0.001, 0.001)}
+    found = marked(numbers, tests)
+    assert found["a"] == Number(1.0, p_problems=0.04, p_seeds=0.4, marks="†")
+    assert found["b"] == Number(2.0, p_problems=0.04, marks="†")
+    assert (found["c"], found["d"]) == (numbers["c"], None)
 
 
 def test_ranks_fall_with_the_aes_and_skip_what_is_missing():
@@ -377,6 +484,13 @@ def test_a_study_without_the_papers_scales_says_so(two_cells):
 
 
 # --- files ----------------------------------------------------------------------------------------
+
+
+def test_no_table_prints_the_key_of_a_method_or_priority(whole):
+    _, results = whole
+    for path in (results / "tables").glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search("sigma_g|abs_advantage|uniform-pool|grpo", text), path.name
 
 
 def test_html_is_one_page_of_its_own(whole):

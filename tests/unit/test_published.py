@@ -31,9 +31,9 @@ def test_table_5_comes_back_where_lengths_are_published():
     found = {c.line: c for c in of("table05", "AES")}
     known = {line for line, check in found.items() if check.verdict == AGREES}
     assert known == {
-        *(f"grpo against base, {scale}" for scale in published.SCALES),
+        *(f"GRPO against base, {scale}" for scale in published.SCALES),
         "ours against base, 1.7B",
-        "ours against grpo, 1.7B",
+        "ours against GRPO, 1.7B",
     }
     assert len(found) == 15 and {found[n].verdict for n in found.keys() - known} == {UNKNOWN}
     assert "no length of ours at 4B" in found["ours against base, 4B"].remark
@@ -67,7 +67,7 @@ def test_means_survivors_and_training_lengths_come_back():
 
 def test_two_lines_of_table_1_cannot_exist():
     lines = {c.line for c in CHECKS if c.verdict == IMPOSSIBLE}
-    assert lines == {"1.7B uniform-pool", "4B uniform-pool"}
+    assert lines == {"1.7B uniform (pool)", "4B uniform (pool)"}
 
 
 def test_what_is_not_published_is_said():
@@ -78,7 +78,7 @@ def test_what_is_not_published_is_said():
 def test_cells_that_stand_in_several_tables_have_one_number():
     shared = {c.line: c for c in CHECKS if c.quantity.startswith("one cell")}
     assert shared["1.7B ours, τ_max 10, r 0.5, α 0.5"].quantity.endswith("1, 2, 3, 4, 9, 13")
-    assert shared["1.7B grpo"].quantity.endswith("1, 3, 4, 9, 10")
+    assert shared["1.7B GRPO"].quantity.endswith("1, 3, 4, 9, 10")
     assert len(shared) == 15 and {c.verdict for c in shared.values()} == {AGREES}
 
 

@@ -145,7 +145,7 @@ def test_interval_of_a_statistic_keeps_a_problems_columns_together() -> None:
     strata = np.repeat(["a", "b"], 20)
 
     def aes(means_SV: np.ndarray) -> float:
-        return accuracy_efficiency_score(*means_SV.mean(axis=0))
+        return accuracy_efficiency_score(*np.moveaxis(means_SV.mean(axis=-2), -1, 0))
 
     shorter = np.column_stack([model[:, 0], 0.8 * model[:, 1], model])
     interval = stratified_interval(shorter, strata, statistic=aes, resamples=199)

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import shutil
 import subprocess
 
@@ -14,6 +15,7 @@ from grpo_replay import grid
 from grpo_replay.config import Study
 from grpo_replay.reporting import tables
 from grpo_replay.reporting.formats import Column, Number, Row, Table, number_text
+from grpo_replay.reporting.html import to_html
 from grpo_replay.reporting.latex import tex, to_latex
 from grpo_replay.reporting.scores import collect_scores
 from grpo_replay.reporting.summaries import all_settings, default_settings, missing_notes
@@ -233,6 +235,19 @@ def test_number_text():
     assert number_text(Number(0.0551, remark="n=1"), 3) == "0.055 (n=1)"
     both = Number(61.24, 57.0, 65.12, seeds_low=50.0, seeds_high=70.0)
     assert number_text(both, 1) == "61.2 [50.0, 70.0]"
+
+
+def test_a_label_like_that_above_it_is_not_seen_again():
+    rows = [Row({"a": "s", "b": label}, {"x": Number(1.0)}) for label in ("-0.5", "-0.5", "σ_g")]
+    rows[1] = Row({"a": "s", "b": "t-1"}, {"x": Number(-1.0)})
+    table = Table("T", {"a": "A", "b": "B"}, [Column("x", "", "X")], rows)
+    page = to_html(table)
+    assert re.findall(r'<th scope="row"( class="again")?>(.*?)</th>', page) == [
+        *(("", "s"), ("", "−0.5")),
+        *((' class="again"', "s"), ("", "t-1")),
+        *((' class="again"', "s"), ("", "σ<sub>g</sub>")),
+    ]
+    assert r"s & $-$0.5 & 1.0" in to_latex(table) and "\n & t-1 & $-$1.0" in to_latex(table)
 
 
 def test_tex_escapes():

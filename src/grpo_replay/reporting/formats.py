@@ -7,6 +7,7 @@ other forms are in latex.py and html.py.
 import csv
 import io
 import math
+import re
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -94,6 +95,19 @@ def row_groups(table: Table) -> list[list[Row]]:
     if all(len(block) == 1 for block in blocks):
         return [table.rows]
     return blocks
+
+
+def without_repeats(labels: list[str], previous: list[str]) -> list[str]:
+    """The labels of a row, empty from the left as long as they are those of the row above it."""
+    same = next(
+        (i for i, pair in enumerate(zip(labels, previous, strict=False)) if len({*pair}) > 1), 0
+    )
+    return [""] * same + labels[same:]
+
+
+def minus(text: str) -> str:
+    """The text with a minus sign for the hyphen of a negative number."""
+    return re.sub(r"^-(?=\d)", "−", text)
 
 
 # --- csv ------------------------------------------------------------------------------------------

@@ -10,8 +10,10 @@ from grpo_replay.reporting.formats import (
     Table,
     column_groups,
     label_text,
+    minus,
     number_text,
     row_groups,
+    without_repeats,
 )
 
 _STYLE = """
@@ -24,6 +26,8 @@ th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; }
 th.group { text-align: center; border-bottom: 1px solid #888; }
 thead tr:last-child th { vertical-align: bottom; }
 tbody { border-top: 1px solid; }
+th.again { color: transparent; }
+sub { line-height: 0; }
 small { color: #555; }
 ul { max-width: 60em; padding-left: 1.2em; color: #444; font-size: 13px; }
 """
@@ -31,7 +35,7 @@ ul { max-width: 60em; padding-left: 1.2em; color: #444; font-size: 13px; }
 
 def to_html(table: Table) -> str:
     """The table with its title as caption, and the notes as a list below it."""
-    bodies = ["".join(_row(table, row) for row in rows) for rows in row_groups(table)]
+    bodies = [_body(table, rows) for rows in row_groups(table)]
     lines = [
         "<!DOCTYPE html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{html.escape(table.title)}</title>',
@@ -67,11 +71,22 @@ def _heading(column: Column) -> str:
     return f'<th scope="col" class="number">{_marked_up(column.heading)}{below}</th>'
 
 
-def _row(table: Table, row: Row) -> str:
-    labels = [label_text(row, key) for key in table.stub]
-    cells = [f'<th scope="row">{_marked_up(text)}</th>' for text in labels]
-    cells += [_cell(row.numbers.get(c.key), c.decimals) for c in table.columns]
-    return f"<tr>{''.join(cells)}</tr>\n"
+def _body(table: Table, rows: list[Row]) -> str:
+    """The rows of a block; a label like that above it is there for who copies, and not seen."""
+    lines, previous = [], []
+    for row in rows:
+        labels = [label_text(row, key) for key in table.stub]
+        shown = without_repeats(labels, previous)
+        cells = [_label(*pair) for pair in zip(labels, shown, strict=True)]
+        cells += [_cell(row.numbers.get(c.key), c.decimals) for c in table.columns]
+        lines.append(f"<tr>{''.join(cells)}</tr>\n")
+        previous = labels
+    return "".join(lines)
+
+
+def _label(text: str, shown: str) -> str:
+    look = "" if shown else ' class="again"'
+    return f'<th scope="row"{look}>{_marked_up(minus(text))}</th>'
 
 
 def _cell(number: Number | None, decimals: int) -> str:

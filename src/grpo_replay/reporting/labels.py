@@ -20,7 +20,8 @@ _NAMES = {
     "sigma_g-pool": "σ_g (pool)",
     OURS: "ours",
 }
-_AXES = {"sigma_g": "σ_g", "abs_advantage": "|A|"}
+# What people read in place of a part of a key: `sigma_g-query`, a study's own method, is σ_g-query.
+_SYMBOLS = {"sigma_g": "σ_g", "abs_advantage": "|A|"}
 _FIGURE_SYMBOLS = {"σ_g": r"$\sigma_g$", "τ_max": r"$\tau_\mathrm{max}$", "α": r"$\alpha$"}
 
 
@@ -63,13 +64,15 @@ _AGE_STYLES = (
 
 
 def method_name(method: str) -> str:
-    """The name that people read; a method which a study adds keeps its own."""
-    return _NAMES.get(method, method)
+    """The name that people read; a method which a study adds keeps its key, in symbols."""
+    return _NAMES.get(method) or axis_name(method)
 
 
 def axis_name(value: str) -> str:
-    """The name that people read of a priority, unit or composition."""
-    return _AXES.get(value, value)
+    """The name that people read of a priority, unit or composition, or of several in a key."""
+    for key, symbol in _SYMBOLS.items():
+        value = value.replace(key, symbol)
+    return value
 
 
 def figure_text(text: str) -> str:

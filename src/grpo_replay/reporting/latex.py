@@ -11,8 +11,10 @@ from grpo_replay.reporting.formats import (
     Table,
     column_groups,
     label_text,
+    minus,
     row_groups,
     second_part,
+    without_repeats,
 )
 
 _TEX = {
@@ -171,17 +173,10 @@ def _tex_rows(table: Table, rows: list[Row]) -> list[str]:
     for row in rows:
         labels = [label_text(row, key) for key in table.stub]
         numbers = [_tex_number(row.numbers.get(c.key), c.decimals) for c in table.columns]
-        lines.append(" & ".join([*_without_repeats(labels, previous), *numbers]) + r" \\[2pt]")
+        shown = [tex(minus(label)) for label in without_repeats(labels, previous)]
+        lines.append(" & ".join([*shown, *numbers]) + r" \\[2pt]")
         previous = labels
     return lines
-
-
-def _without_repeats(labels: list[str], previous: list[str]) -> list[str]:
-    """The labels, empty from the left as long as they are those of the row above."""
-    same = next(
-        (i for i, pair in enumerate(zip(labels, previous, strict=False)) if len({*pair}) > 1), 0
-    )
-    return [""] * same + [tex(label) for label in labels[same:]]
 
 
 def _tex_number(number: Number | None, decimals: int) -> str:

@@ -6,7 +6,7 @@ from grpo_replay.config import Study
 from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.labels import BASE, method_name
 from grpo_replay.reporting.scores import problem_count
-from grpo_replay.reporting.significance import NOTE_PROBLEMS, NOTE_SEEDS, SHORT, marked_means
+from grpo_replay.reporting.significance import SHORT, mark_notes, marked_means
 from grpo_replay.reporting.summaries import (
     METRICS,
     Setting,
@@ -136,13 +136,13 @@ def setting_notes(settings: list[Setting]) -> list[str]:
 
 def comparison_notes(scores: pd.DataFrame, settings: list[Setting]) -> list[str]:
     """How the marks were tested, and what the number of seeds allows to say."""
-    several = max(_seed_counts(scores, settings), default=0) > 1
-    return [NOTE_PROBLEMS, *([NOTE_SEEDS] if several else []), *seed_notes(scores, settings)]
+    counts = seed_counts(scores, settings)
+    return [*mark_notes(counts), *seed_notes(scores, settings)]
 
 
 def seed_notes(scores: pd.DataFrame, settings: list[Setting]) -> list[str]:
     """That one seed makes no claim, where a row has one."""
-    if 1 not in _seed_counts(scores, settings):
+    if 1 not in seed_counts(scores, settings):
         return []
     return [
         "Seeds n=1: one training seed compares these trained models, and makes no claim about "
@@ -150,5 +150,6 @@ def seed_notes(scores: pd.DataFrame, settings: list[Setting]) -> list[str]:
     ]
 
 
-def _seed_counts(scores: pd.DataFrame, settings: list[Setting]) -> list[int]:
+def seed_counts(scores: pd.DataFrame, settings: list[Setting]) -> list[int]:
+    """How many seeds of each trained setting are finished."""
     return [len(finished_cells(scores, s)) for s in settings if s.method != BASE]

@@ -15,8 +15,8 @@ from grpo_replay.reporting.canvas import draw_point, legend_below, panels, say_e
 from grpo_replay.reporting.curves import heading, method_line, plot_line
 from grpo_replay.reporting.formats import Number
 from grpo_replay.reporting.labels import BASE, GRPO, figure_text
+from grpo_replay.reporting.paired import metric_columns, paired
 from grpo_replay.reporting.scores import read_scores
-from grpo_replay.reporting.significance import means_by_seed
 from grpo_replay.reporting.summaries import (
     DEFAULT_ALPHA,
     DEFAULT_REPLAY_RATIO,
@@ -29,10 +29,7 @@ from grpo_replay.reporting.summaries import (
     finished_cells,
     grpo_of,
     mean_number,
-    problem_values,
-    same_problems,
     used_scales,
-    with_seeds,
 )
 
 _NAN = float("nan")
@@ -251,15 +248,5 @@ def gain_number(
     """
     if benchmark is not None:
         scores = scores[scores["benchmark"] == benchmark]
-    pairs = [finished_cells(scores, s) for s in (setting, grpo)]
-    if not all(pairs):
-        return None
-    ours, theirs = (problem_values(scores, cells, "avg_at_k") for cells in pairs)
-    same_problems(ours, theirs, setting, grpo)
-    strata = ours.index.get_level_values("benchmark").to_numpy(dtype=str)
-    paired = statistics.paired_difference(ours.to_numpy(), theirs.to_numpy(), strata)
-    number = Number(paired.difference, paired.low, paired.high, n=len(ours))
-    by_seed = [means_by_seed(scores, s, "avg_at_k") for s in (setting, grpo)]
-    shared = sorted(set(by_seed[0]) & set(by_seed[1]))
-    gains_S = np.array([by_seed[0][seed] - by_seed[1][seed] for seed in shared])
-    return with_seeds(number, gains_S, -100.0, 100.0)
+    pair = paired(scores, metric_columns(scores, "avg_at_k"), [setting, grpo])
+    return pair and pair.number(statistics.difference_of_means, -100.0, 100.0)

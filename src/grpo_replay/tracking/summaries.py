@@ -7,7 +7,7 @@ from grpo_replay.config import Study
 from grpo_replay.files import digest, file_digest
 from grpo_replay.grid import axes_text
 from grpo_replay.plan import is_finished
-from grpo_replay.reporting.labels import BASE
+from grpo_replay.reporting.labels import BASE, figure_text, method_name
 from grpo_replay.reporting.paper_tables.shared_cells import tables_of
 from grpo_replay.reporting.summaries import Setting, all_settings, default_settings
 from grpo_replay.tracking.cell_results import CellResults
@@ -60,10 +60,11 @@ def _sync_parent(
     store.set_metrics(run, metrics, step=0)
     sha256 = digest({_axes(s): [c.digest() for c in cells] for s, cells in finished.items()})
     if run.data.tags.get(COMPLETE) != sha256:
+        name = figure_text(method_name(default.method))
         records = {
-            _axes(s) or s.method: [c.records for c in cells] for s, cells in finished.items()
+            figure_text(s.text) or name: [c.records for c in cells] for s, cells in finished.items()
         }
-        if figure := reward_over_seeds(f"{default.scale}/{default.method}", records):
+        if figure := reward_over_seeds(f"{default.scale}, {name}", records):
             store.client.log_figure(run_id, figure, "reward_over_seeds.png")
         store.set_tags(run, {COMPLETE: sha256})
 

@@ -78,7 +78,7 @@ def _lines_of(row: Row, line: dict[str, str], columns: list[Column]) -> list[Row
     own = {c.key: row.numbers.get(c.key) for c in columns}
     unnumbered = dict.fromkeys(["rank", "seeds"])
     verdicts = {c.key: row.numbers.get(f"{c.key}{PAPER_VERIFIER}") for c in columns}
-    again = Row(row.labels | unnumbered | {"source": "this study, paper's verifier"}, verdicts)
+    again = Row(row.labels | {"source": "this study, paper's verifier"}, verdicts)
     return [
         Row(row.labels | {"source": "this study"}, own),
         *([again] if any(verdicts.values()) else []),

@@ -3,6 +3,7 @@
 from grpo_replay.config import Study
 from grpo_replay.reporting import published
 from grpo_replay.reporting.formats import Row, Table
+from grpo_replay.reporting.labels import axis_name
 from grpo_replay.reporting.paper_tables.points import Source
 
 # What every study trains with: training/run_training.py has no setting for these.
@@ -22,7 +23,8 @@ def table07(source: Source) -> Table:
         known = own is not None and line["value"] is not None
         equal = None if not known else "yes" if _same(own, line["value"]) else "no"
         labels = {"setting": name, "value": own, "paper": line["value"], "equal": equal}
-        rows.append(Row({"study": source.study.study, "unit": line["unit"]} | labels, {}))
+        labels |= {"study": source.study.study, "unit": axis_name(line["unit"])}
+        rows.append(Row(labels, {}))
     return Table(
         title=f"Table 7: hyperparameters ({source.study.title})",
         stub={

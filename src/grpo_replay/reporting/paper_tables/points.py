@@ -13,11 +13,11 @@ import pandas as pd
 from grpo_replay import grid
 from grpo_replay.config import Study
 from grpo_replay.reporting.labels import BASE, GRPO, OURS, method_name
-from grpo_replay.reporting.main_table import seed_notes
+from grpo_replay.reporting.main_table import seed_counts, seed_notes
+from grpo_replay.reporting.significance import mark_notes
 from grpo_replay.reporting.summaries import (
     Setting,
     all_settings,
-    finished_cells,
     missing_notes,
     used_scales,
 )
@@ -106,10 +106,14 @@ class Source:
         axes = (point.tau_max, point.replay_ratio, point.alpha)
         return Setting(scale, point.name, *axes, cells=())
 
+    def marks(self, settings: list[Setting]) -> list[str]:
+        """How the marks of a table were tested."""
+        return mark_notes(seed_counts(self.scores, settings))
+
     def seeds(self, settings: list[Setting]) -> list[str]:
         """How many seeds stand behind a table that has no column for them."""
-        finished = {len(finished_cells(self.scores, s)) for s in settings if s.method != BASE}
-        several = [str(count) for count in sorted(finished) if count > 1]
+        finished = sorted(set(seed_counts(self.scores, settings)))
+        several = [str(count) for count in finished if count > 1]
         note = f"Rows of several seeds: n = {' or '.join(several)} seeds, as far as finished."
         return [*seed_notes(self.scores, settings), *([note] if several else [])]
 

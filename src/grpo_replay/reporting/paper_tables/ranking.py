@@ -3,18 +3,22 @@
 from dataclasses import replace
 
 from grpo_replay.reporting import published
-from grpo_replay.reporting.formats import Column, Row, Table
+from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.main_table import problems_text
 from grpo_replay.reporting.paper_tables.accuracy import axis_labels
 from grpo_replay.reporting.paper_tables.efficiency import (
     AES_NOTE,
+    FIELDS,
     RATIO_NOTE,
     means,
     measure_columns,
     ranks,
     relative,
+    relative_p_values,
 )
 from grpo_replay.reporting.paper_tables.points import NO_REPLAY, Point, Source
+from grpo_replay.reporting.significance import marked
+from grpo_replay.reporting.summaries import Setting
 
 
 def table13(source: Source) -> Table:
@@ -24,7 +28,7 @@ def table13(source: Source) -> Table:
     for scale in source.ablation_scales:
         grpo = source.at(scale, NO_REPLAY)
         found = [source.at(scale, point) for point in points]
-        numbers = [means(source, s) | relative(source, s, grpo) for s in found]
+        numbers = _marked_numbers(source, found, grpo)
         labels = [_labels(source, scale, point) for point in points]
         rows += ranked([Row(*pair) for pair in zip(labels, numbers, strict=True)])
         settings += [grpo, *found]
@@ -42,21 +46,40 @@ def table13(source: Source) -> Table:
         },
         columns=[
             *measure_columns(n),
-            Column("delta_length_percent", "", "ΔL (%)", n),
-            Column("delta_accuracy_percent", "", "ΔAcc (%)", n),
-            Column("aes", "", "AES", n, decimals=3),
+            Column("delta_length_percent", "", "ΔL (%)", n, tested=True),
+            Column("delta_accuracy_percent", "", "ΔAcc (%)", n, tested=True),
+            Column("aes", "", "AES", n, decimals=3, tested=True),
         ],
         rows=rows,
         notes=[
             AES_NOTE,
             "Against GRPO of the same scale: ΔL > 0 is shorter, ΔAcc > 0 more accurate.",
             RATIO_NOTE,
+            *source.marks(settings),
+            "Marked are the three columns against GRPO; ΔL and ΔAcc stand for length and accuracy.",
             "Equal scores share a rank; the order of ranks whose intervals overlap is no finding.",
             *source.seeds(settings),
             *source.missing(settings),
         ],
         hidden=("study", "priority_key"),
     )
+
+
+def _marked_numbers(
+    source: Source, settings: list[Setting], grpo: Setting
+) -> list[dict[str, Number | None]]:
+    """The numbers of each row of a scale, those against GRPO marked."""
+    numbers, tests = {}, {}
+    for position, setting in enumerate(settings):
+        found = relative(source, setting, grpo)
+        p_of = relative_p_values(source, setting, grpo)
+        numbers |= {(position, name): number for name, number in found.items()}
+        tests |= {(position, name): p for name, p in p_of.items()}
+    against_grpo = marked(numbers, tests)
+    return [
+        means(source, setting) | {name: against_grpo[position, name] for name in FIELDS}
+        for position, setting in enumerate(settings)
+    ]
 
 
 def ranked(rows: list[Row]) -> list[Row]:

@@ -13,6 +13,7 @@ import numpy as np
 from grpo_replay.metrics import GAIN_WEIGHT, LOSS_WEIGHT
 from grpo_replay.reporting import published
 from grpo_replay.reporting.formats import Row, Table
+from grpo_replay.reporting.labels import method_name
 from grpo_replay.reporting.paper_tables.efficiency import efficiency, ranks
 from grpo_replay.reporting.paper_tables.points import Point
 from grpo_replay.reporting.paper_tables.shared_cells import printed_cells
@@ -121,7 +122,7 @@ def _impossible() -> Iterator[Check]:
                 name, _, part = column.rpartition("_")
                 n, k = published.BENCHMARKS[name]
                 of = f"{n} problems x {k} samples" if part == "avg" else f"{n} problems"
-                where = f"{line['scale']} {line['method']}"
+                where = f"{line['scale']} {method_name(line['method'])}"
                 yield Check("table01", where, column, text, None, IMPOSSIBLE, f"a mean over {of}")
 
 
@@ -129,7 +130,7 @@ def _means_of_table01() -> Iterator[Check]:
     for line in published.rows("table01"):
         for part in ("avg", "pass"):
             inputs = [line[f"{name}_{part}"] for name in published.BENCHMARKS]
-            where = f"{line['scale']} {line['method']}"
+            where = f"{line['scale']} {method_name(line['method'])}"
             yield _check("table01", where, part, line[part], unweighted_mean, inputs)
 
 
@@ -155,9 +156,10 @@ def _shared_cells() -> Iterator[Check]:
 
 def describe(point: Point) -> str:
     """A cell of the paper in words."""
+    name = method_name(point.name)
     if point.tau_max is None:
-        return point.name
-    return f"{point.name}, τ_max {point.tau_max}, r {point.replay_ratio:g}, α {point.alpha:g}"
+        return name
+    return f"{name}, τ_max {point.tau_max}, r {point.replay_ratio:g}, α {point.alpha:g}"
 
 
 def _references(name: str) -> dict[str, list[str]]:
@@ -179,10 +181,11 @@ def _aes_of_table05() -> Iterator[Check]:
     known["ours", "1.7B"] = [best["accuracy_percent"], best["length_tokens"]]
     for line in published.rows("table05"):
         for scale, reference in _references(line["reference"]).items():
-            where = f"{line['method']} against {line['reference']}, {scale}"
+            names = [method_name(line[key]) for key in ("method", "reference")]
+            where = f"{' against '.join(names)}, {scale}"
             inputs = known.get((line["method"], scale))
             if inputs is None:
-                remark = f"no length of {line['method']} at {scale} is published"
+                remark = f"no length of {names[0]} at {scale} is published"
                 yield Check("table05", where, "AES", line[scale], None, UNKNOWN, remark)
             else:
                 yield _check("table05", where, "AES", line[scale], _aes, [*inputs, *reference])
@@ -213,7 +216,9 @@ def _implied_lengths() -> Iterator[Check]:
             ranges[reference] = (min(corners), max(corners))
         low = max(ends[0] for ends in ranges.values())
         high = min(ends[1] for ends in ranges.values())
-        remark = "; ".join(f"{name} {a:.0f} to {b:.0f}" for name, (a, b) in ranges.items())
+        remark = "; ".join(
+            f"{method_name(name)} {a:.0f} to {b:.0f}" for name, (a, b) in ranges.items()
+        )
         yield Check(
             "table05",
             f"ours, {scale}",

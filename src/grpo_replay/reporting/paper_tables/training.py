@@ -3,10 +3,19 @@
 import numpy as np
 import pandas as pd
 
+from grpo_replay.metrics import relative_change
 from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.labels import method_name
 from grpo_replay.reporting.main_table import setting_notes
 from grpo_replay.reporting.paper_tables.points import METHOD, NO_REPLAY, Source
+from grpo_replay.reporting.significance import (
+    FEWEST_SEEDS,
+    GRPO_ALONE,
+    NOTE_SEEDS,
+    PValues,
+    marked,
+    p_over_seeds,
+)
 from grpo_replay.reporting.summaries import Setting
 from grpo_replay.reporting.training_metrics import LENGTH
 from grpo_replay.reporting.training_numbers import (
@@ -17,6 +26,10 @@ from grpo_replay.reporting.training_numbers import (
 )
 
 SURVIVORS = "survivors/rollouts"
+NO_MARKS = (
+    f"No marks: a run has one such number (its steps and rollouts are not independent), and the t "
+    f"test over seeds needs {FEWEST_SEEDS} that both methods share."
+)
 ALL_CORRECT, ALL_WRONG = "groups/all_correct_percent", "groups/all_wrong_percent"
 
 
@@ -29,7 +42,7 @@ def surviving_rollouts(
 
 def percent_change(value: float, reference: float) -> float:
     """By how many percent a length differs from GRPO's (Table 12)."""
-    return 100.0 * (value - reference) / reference
+    return float(100.0 * relative_change(value, reference))
 
 
 def table08(source: Source) -> Table:
@@ -47,6 +60,7 @@ def table08(source: Source) -> Table:
         rows=[_batch_row(source, setting) for setting in settings],
         notes=[
             f"Mean over all {source.study.training.steps} steps. {STEPS_NOTE}",
+            GRPO_ALONE,
             *source.seeds(settings),
             *source.missing(settings),
         ],
@@ -70,14 +84,17 @@ def _batch_row(source: Source, setting: Setting) -> Row:
 
 def table12(source: Source) -> Table:
     """Table 12: mean response length at the last training step, GRPO and `ours`."""
-    rows, settings = [], []
+    rows, settings, tests = [], [], []
     for point in (NO_REPLAY, METHOD):
         for scale in source.scales:
             setting, grpo = source.at(scale, point), source.at(scale, NO_REPLAY)
             keys = {"study": source.study.study, "method_key": point.name}
             labels = {"method": method_name(point.name), "scale": scale}
-            changed = None if point is NO_REPLAY else _change(source, setting, grpo)
-            numbers = {"length_tokens": _length(source, setting), "delta_percent": changed}
+            numbers = {"length_tokens": _length(source, setting), "delta_percent": None}
+            if point is not NO_REPLAY:
+                changed, test = _change(source, setting, grpo)
+                numbers |= marked({"delta_percent": changed}, {"delta_percent": test})
+                tests.append(test)
             rows.append(Row(keys | labels, numbers))
             settings.append(setting)
     return Table(
@@ -85,12 +102,13 @@ def table12(source: Source) -> Table:
         stub={"method": "Method", "scale": "Scale"},
         columns=[
             Column("length_tokens", "", "Length (tokens)", decimals=0),
-            Column("delta_percent", "", "against GRPO (%)"),
+            Column("delta_percent", "", "against GRPO (%)", tested=True),
         ],
         rows=rows,
         notes=[
             f"Mean over the rollouts of step {source.study.training.steps}, the last one; n=1: one "
             "training run, whose rollouts of one step share a policy. Several seeds: Student's t.",
+            NOTE_SEEDS if any(test.seeds is not None for test in tests) else NO_MARKS,
             *setting_notes([s for s in settings if s.cells]),
             *source.seeds(settings),
             *source.missing(settings),
@@ -113,13 +131,12 @@ def _length(source: Source, setting: Setting) -> Number | None:
     return over_seeds(_last_lengths(source, setting))
 
 
-def _change(source: Source, setting: Setting, grpo: Setting) -> Number | None:
+def _change(source: Source, setting: Setting, grpo: Setting) -> tuple[Number | None, PValues]:
+    """Mean over the shared seeds of the percent change, and its test over them."""
     lengths, references = (_last_lengths(source, s) for s in (setting, grpo))
-    return over_seeds(
-        {
-            seed: (percent_change(length, references[seed][0]), steps)
-            for seed, (length, steps) in lengths.items()
-            if seed in references
-        },
-        lowest=-100.0,
-    )
+    shared = [seed for seed in lengths if seed in references]
+    pairs = [(lengths[seed][0], references[seed][0]) for seed in shared]
+    changes = [percent_change(length, reference) for length, reference in pairs]
+    exchanged = [percent_change(reference, length) for length, reference in pairs]
+    found = {seed: (value, 1) for seed, value in zip(shared, changes, strict=True)}
+    return over_seeds(found, lowest=-100.0), PValues(seeds=p_over_seeds(changes, exchanged))
