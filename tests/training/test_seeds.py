@@ -1,6 +1,7 @@
 """Rollouts of vLLM begin at a place of their own in every step, process and cell."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from trl.import_utils import is_vllm_available
 
 from grpo_replay.errors import ConfigError
 from grpo_replay.study_file import load_study
-from grpo_replay.training.rollout_engine import engine_precision, seed_rollouts
+from grpo_replay.training.rollout_engine import rollout_engine, seed_rollouts
 from grpo_replay.training.seeds import purpose_seed
 
 
@@ -27,7 +28,8 @@ def test_no_two_places_share_a_seed() -> None:
 
 
 def drawn(seed: int, step: int, process: int) -> list[float]:
-    seed_rollouts(seed, step, process)
+    accelerator = SimpleNamespace(process_index=process)
+    seed_rollouts(SimpleNamespace(mode="colocate", accelerator=accelerator), seed, step)
     return torch.rand(4).tolist()
 
 
@@ -40,13 +42,23 @@ def test_a_step_draws_the_same_after_whatever_came_before() -> None:
         assert drawn(*other) != first
 
 
+def test_a_server_gets_a_seed_of_cell_and_step_and_keeps_its_other_settings() -> None:
+    generation = SimpleNamespace(mode="server", generation_kwargs={"stop_token_ids": [1]})
+    seeds = set()
+    for place in ((42, 1), (42, 2), (43, 1), (42, 1)):
+        seed_rollouts(generation, *place)
+        assert generation.generation_kwargs["stop_token_ids"] == [1]
+        seeds.add(generation.generation_kwargs["seed"])
+    assert len(seeds) == 3
+
+
 def test_vllm_where_it_is_not_installed_is_refused() -> None:
     if is_vllm_available():
         pytest.skip("vLLM is installed")
     study = load_study(TINY)
     training = study.training.model_copy(update={"rollout_engine": "vllm"})
-    refused = pytest.raises(ConfigError, match="'vllm' is not installed here")
-    with refused, engine_precision(training):
+    refused = pytest.raises(ConfigError, match="'vllm' needs vLLM, which is not installed here")
+    with refused, rollout_engine(training):
         pass
-    with engine_precision(study.training):
+    with rollout_engine(study.training):
         pass
