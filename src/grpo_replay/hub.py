@@ -107,7 +107,8 @@ def _read_rows(path: Path, place: str) -> list[dict[str, Any]]:
             rows = [json.loads(line) for line in lines if line.strip()]
         else:
             rows = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    # pyarrow calls a torn table OSError; too deep a nesting is a RecursionError.
+    except (ValueError, OSError, RecursionError) as error:
         raise DataError(f"{place}: cannot be read ({error})") from error
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{place}: found no rows; expected a list of problems")

@@ -75,8 +75,11 @@ def _settings(address: str) -> dict[str, Any]:
     question = f"{address}/server_info?config_format=json"
     try:
         with urlopen(question, timeout=TIMEOUT_SECONDS) as answer:
-            return json.load(answer)["vllm_config"]["model_config"]
-    except (OSError, HTTPException, ValueError, KeyError) as error:
+            said = json.load(answer)["vllm_config"]["model_config"]
+            return {
+                name: said[name] for name in ("model", "dtype", "max_model_len", "logprobs_mode")
+            }
+    except (OSError, HTTPException, ValueError, LookupError, TypeError) as error:
         raise ConfigError(
             f"no vLLM server answers at {address} ({SERVER_VARIABLE}) as TRL needs it ({error}): "
             f"start one with VLLM_SERVER_DEV_MODE=1; {HOW}"

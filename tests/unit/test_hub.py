@@ -155,6 +155,16 @@ def test_local_files_may_lack_answers_where_that_is_allowed(make: Make, tmp_path
     assert [p["id"] for p in read_problems(tmp_path / "out")] == ["1"]
 
 
+def test_a_torn_table_is_named(make: Make, root: Path) -> None:
+    file = root / "datasets" / "org" / "set" / "all.parquet"
+    pq.write_table(pa.Table.from_pylist(ROWS * 50), file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-60] + b"q" * 50 + whole[-10:])
+    done = make("benchmark", settings("all.parquet", None))
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "all.parquet: cannot be read" in done.stderr
+
+
 def test_a_row_without_its_columns_is_named(make: Make, root: Path) -> None:
     put(root, [ROWS[0], {"unique_id": "a/2", "problem": "?"}])
     done = make("benchmark", settings())
@@ -268,6 +278,26 @@ def test_no_code_of_a_models_own_is_run(make: Make, repository: Path, tmp_path: 
     done = make("model", model_settings())
     assert done.returncode == 1 and "cannot be read" in done.stderr
     assert not (tmp_path / "ran").exists() and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("config.json", "[]"),
+        ("config.json", '{"model_type": "qwen3", "hidden_size": "a"}'),
+        ("tokenizer.json", "{}"),
+        ("tokenizer_config.json", "[]"),
+        ("generation_config.json", "{"),
+    ],
+)
+def test_a_file_of_another_shape_is_refused(
+    make: Make, repository: Path, named: dict, tmp_path: Path, file: str, text: str
+) -> None:
+    (repository / file).write_text(text)
+    done = make("model", named)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "org/tiny: its configuration or tokenizer cannot be read" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_weights_that_are_no_safetensors_are_refused(

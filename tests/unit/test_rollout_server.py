@@ -1,7 +1,10 @@
 """The address of a vLLM server, and what is said where there is none; a real one is in vllm_cpu."""
 
 import socket
+import threading
 from contextlib import closing
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,29 @@ def test_a_missing_or_wrong_address_is_told_before_anything_runs(
         check_inputs(TINY, STUDY.model_copy(update={"training": TRAINING}))
     assert "u:p" not in str(error.value)
     check_inputs(TINY, STUDY)  # other engines ask for none
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<html>",
+        "[]",
+        '{"vllm_config": "a text"}',
+        '{"vllm_config": {}}',
+        '{"vllm_config": {"model_config": {}}}',
+    ],
+)
+def test_what_answers_and_is_no_vllm_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str
+) -> None:
+    (tmp_path / "server_info").write_text(said)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv(SERVER_VARIABLE, address)
+        with pytest.raises(ConfigError, match=f"no vLLM server answers at {address}"):
+            check_server(TRAINING, tmp_path)
 
 
 def test_where_no_server_answers_one_line_says_so(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from urllib.error import URLError
@@ -22,9 +23,10 @@ import pandas as pd
 from random_model import save_random_model
 from runs import agrees_in_every_step, metrics, train
 
-from grpo_replay.errors import ConfigError
+from grpo_replay.errors import ConfigError, TrainingError
 from grpo_replay.rollout_server import SERVER_VARIABLE, check_server
 from grpo_replay.study_file import load_study
+from grpo_replay.training.rollout_engine import SeededClient
 
 TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
 TRAINING = load_study(TINY).training
@@ -140,3 +142,41 @@ def test_a_server_with_another_model_is_refused(
     other = save_random_model(tmp_path / "other", hidden_size=64)
     with pytest.raises(ConfigError, match=f"the model {other} .it has"):
         check_server(TRAINING, other)
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """Yield what takes connections and says nothing, as a server that dies at work."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        listening.settimeout(10)
+        yield listening
+
+
+def test_a_server_that_dies_is_asked_no_second_time(server: str, silent: socket.socket) -> None:
+    """Started anew it would answer, with the weights that it was started with."""
+    client = SeededClient(base_url=server)
+    client.base_url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    client.session.mount(client.base_url, client.session.get_adapter(server))
+    with ThreadPoolExecutor(1) as executor:
+        asked = executor.submit(client.generate, [[1, 2]], generation_kwargs={"seed": 1})
+        connection, (_, port) = silent.accept()
+        assert connection.recv(100).startswith(b"POST /v1/completions")
+        assert keepalive(port)
+        connection.close()
+        with pytest.raises(TrainingError, match=f"server at {client.base_url} has failed .*start"):
+            asked.result()
+    silent.settimeout(0)
+    with pytest.raises(BlockingIOError):
+        silent.accept()
+
+
+def keepalive(port: int) -> bool:
+    """Whether the system looks after the connection from a port: its timer is the second kind."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    (timer,) = [line[5] for line in lines if line[1].endswith(f":{port:04X}")]
+    return timer.startswith("02:")
+
+
+def test_what_the_server_refuses_is_told(server: str) -> None:
+    with pytest.raises(TrainingError, match="has failed .Request failed: 400"):
+        SeededClient(base_url=server).generate([[1] * 600], generation_kwargs={"seed": 1})

@@ -5,7 +5,8 @@ checked.
 import shutil
 from pathlib import Path
 
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, GenerationConfig
+from transformers.utils import GENERATION_CONFIG_NAME
 
 from grpo_replay.errors import ModelError
 from grpo_replay.files import file_digest, whole_folder
@@ -56,16 +57,17 @@ def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
 def _check(folder: Path, model: PretrainedModel) -> None:
     if not list(folder.glob("*.safetensors")):
         raise ModelError(f"{model.name}: no *.safetensors in its folder; convert the weights first")
+    local = {"local_files_only": True, "trust_remote_code": False}
     try:
         # Code of the model's own would not be there; it is not asked for either.
-        AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
-    except (OSError, ValueError) as error:
+        AutoConfig.from_pretrained(folder, **local)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **local)
+        if (folder / GENERATION_CONFIG_NAME).is_file():
+            GenerationConfig.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # a file of another shape fails anywhere, by any type
         raise ModelError(
             f"{model.name}: its configuration or tokenizer cannot be read "
-            f"({str(error).splitlines()[0]}); fetch the folder again"
+            f"({type(error).__name__}: {' '.join(str(error).split())}); fetch the folder again"
         ) from error
     if not tokenizer.chat_template:
         raise ModelError(f"{model.name}: its tokenizer has no chat template; take a model that has")

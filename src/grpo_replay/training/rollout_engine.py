@@ -5,22 +5,24 @@ not at all: every cell would draw the same stream, or what is left of another ce
 run would begin it anew.
 """
 
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from requests.adapters import HTTPAdapter
 from transformers import set_seed
 from trl.generation import vllm_generation
 from trl.generation.vllm_client import VLLMClient
 from trl.import_utils import is_vllm_available
 
 from grpo_replay.config import Training
-from grpo_replay.errors import ConfigError
+from grpo_replay.errors import ConfigError, TrainingError
 from grpo_replay.training.seeds import purpose_seed
 
-# vLLM schedules what it is sent; the pool of connections of TRL's client is as large.
+# vLLM schedules what it is sent.
 REQUESTS_AT_ONCE = 64
 
 
@@ -54,11 +56,33 @@ def rollout_engine(training: Training) -> Iterator[None]:
 
 
 class SeededClient(VLLMClient):
-    """Asks a server for each prompt by itself, with a seed of its own.
+    """Asks a server for each prompt by itself, with a seed of its own, and once only.
 
     In one request all prompts would get the same random numbers, and without a seed those that
-    whatever the server did before has left.
+    whatever the server did before has left. TRL asks again for a minute where a server has died:
+    one that was started anew meanwhile would answer, with the weights that it was started with.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        adapter = HTTPAdapter()
+        # An answer may take hours; a host that has gone is told by the connection, in four minutes.
+        alive = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+        keep = {socket.TCP_KEEPIDLE: 120, socket.TCP_KEEPINTVL: 30, socket.TCP_KEEPCNT: 4}
+        alive += [(socket.IPPROTO_TCP, option, value) for option, value in keep.items()]
+        adapter.init_poolmanager(1, REQUESTS_AT_ONCE, socket_options=alive)
+        self.session.mount(self.base_url, adapter)
+        # The server closes idle connections; one that is taken at that moment fails.
+        self.session.headers["Connection"] = "close"
+
+    def _post(self, url: str, **kwargs: Any) -> dict:
+        try:
+            return super()._post(url, **kwargs)
+        except Exception as error:  # TRL's own type where the status is not 200
+            raise TrainingError(
+                f"the vLLM server at {self.base_url} has failed ({error}): look into its log, "
+                "start it again, and run again: the training goes on from its last checkpoint"
+            ) from error
 
     def generate(
         self, prompts: list, *, generation_kwargs: dict[str, Any], **parameters: Any
