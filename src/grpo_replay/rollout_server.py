@@ -32,7 +32,7 @@ def server_address() -> str:
     # What follows host and port is not shown: it could be a password.
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
         raise ConfigError(
-            f"'vllm_server' needs {SERVER_VARIABLE}=http://<host>:<port> "
+            f"training.rollout_engine: 'vllm_server' needs {SERVER_VARIABLE}=http://<host>:<port> "
             f"in the environment, no more and no less; {HOW}"
         )
     return address

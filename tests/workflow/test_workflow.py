@@ -500,6 +500,17 @@ def test_the_papers_study_does_not_start_without_its_gpus(finished: Workflow) ->
     assert "80 GB: the paper's GPUs" in plan.stdout
 
 
+def test_a_study_with_a_server_starts_no_training_without_its_address(edited: Workflow) -> None:
+    engine = "rollout_engine: transformers"
+    text = edited.study.read_text()
+    edited.study.write_text(text.replace(engine, "rollout_engine: vllm_server"))
+    done = edited.run()
+    told = "training.rollout_engine: 'vllm_server' needs GRPO_REPLAY_VLLM_SERVER=http://<host>"
+    assert done.returncode != 0 and told in done.stdout + done.stderr
+    for target in ("plan", "results/tiny/base_models/s"):  # what trains nothing needs none
+        assert edited.run(target).returncode == 0
+
+
 def test_the_papers_study_does_not_start_on_gpus_too_small_for_it(
     finished: Workflow, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ gc.set_threshold(100_000, 20, 50)
 from grpo_replay import announcements, devices, gpu_memory, grid, plan
 from grpo_replay.settings import STUDY_VARIABLE, TRACKING_VARIABLE
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
+from grpo_replay.rollout_server import server_address
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError, listing, suggestion
 from grpo_replay.failed_jobs import FailedJobs
@@ -184,6 +185,8 @@ def check_hardware():
             most = max(wanted, default=0)
             offered = devices.offered_gpus() if most else 0
             plan.check_gpus(STUDY, most, declared("gpu"), offered, config_text(config))
+        if training and STUDY.training.rollout_engine == "vllm_server":
+            server_address()
         scales = sorted({CELLS[cell].scale for cell in training})
         if any(wanted) and (memory := known_memory()):
             gpu_memory.check_memory(STUDY, scales, memory, declared("gpu"))
