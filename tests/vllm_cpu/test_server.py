@@ -115,6 +115,17 @@ def test_a_run_that_was_stopped_draws_what_it_would_have_drawn(
     pd.testing.assert_frame_equal(rollouts(whole)[drawn], rollouts(tmp_path)[drawn])
 
 
+def test_two_processes_train_on_what_one_server_draws(
+    whole: Path, model: Path, server: str, tmp_path: Path
+) -> None:
+    """The first of them asks for both, and hands over weights of which each holds a part."""
+    train(model, tmp_path, seed=42, processes=2, **{SERVER_VARIABLE: server})
+    assert all(record["sampler/logprob_gap_max"] < 1e-4 for record in metrics(tmp_path))
+    drawn = ["problem_id", "text", "reward"]
+    first = [rollouts(folder).query("step == 1")[drawn] for folder in (whole, tmp_path)]
+    pd.testing.assert_frame_equal(*first)
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
