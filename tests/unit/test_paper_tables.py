@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,9 @@ from grpo_replay.reporting.paper_tables.points import (
 )
 from grpo_replay.reporting.scores import collect_scores, read_scores
 from grpo_replay.reporting.significance import PValues, marked
+from grpo_replay.study_file import load_study
 
+STUDIES = Path(__file__).parents[2] / "config" / "studies"
 NAMES = [build.__name__ for build in tables.PAPER_TABLES]
 
 
@@ -414,7 +417,7 @@ def test_the_difference_carries_our_interval(whole):
     for part in ("avg", "avg_low", "avg_high"):
         assert float(difference[part]) == pytest.approx(float(own[part]) - 23.54, abs=1e-5)
     text = (results / "tables" / "table03_comparison.md").read_text(encoding="utf-8")
-    assert "models of 0.6B, 1.7B, 4B are not the paper's" in text
+    assert "Not the paper's: the models of 0.6B, 1.7B, 4B (Qwen3-<scale>-Base), and the" in text
 
 
 def test_table_1_is_compared_under_the_papers_verifier_too(whole):
@@ -472,6 +475,36 @@ def test_impossible_lines_of_table_1_are_marked_and_told():
     assert any(note.startswith("§ printed by the paper, but no mean") for note in table.notes)
     others = [row for row in table.rows if row.labels["source"] != "paper"]
     assert all(number is None for row in others for number in row.numbers.values())
+
+
+def test_other_models_and_benchmarks_than_the_papers_are_named():
+    study = load_study(STUDIES / "paper.yaml")
+    assert comparison._not_the_papers(study, ["0.6B", "4B"]) == []
+    cut = study.benchmarks["math500"].model_copy(update={"limit": 100})
+    few = study.model_copy(update={"benchmarks": {"math500": cut}})
+    (note,) = comparison._not_the_papers(few, ["4B"])
+    assert "the benchmarks under math500, aime25, aime26, hmmt_feb25, hmmt_feb26." in note
+    assert "models" not in note
+    rehearsal = load_study(STUDIES / "paper_rehearsal.yaml")
+    (note,) = comparison._not_the_papers(rehearsal, ["0.6B"])
+    assert "the models of 0.6B" in note and "the benchmarks under math500" in note
+
+
+def test_a_compared_line_prints_what_its_sources_share_once(whole):
+    _, results = whole
+    lines = read_csv(results / "tables" / "table13_comparison.csv")
+    assert [*lines[0]].index("rank") == [*lines[0]].index("source") - 1
+    page = (results / "tables" / "table13_comparison.html").read_text(encoding="utf-8")
+    rows = re.findall(r"<tr>(<th scope=\"row\".*?)<td", page)
+    shown = {row.count('<th scope="row">') for row in rows if ">difference<" in row}
+    assert shown == {2}  # rank and source
+
+
+def test_shares_of_clipped_tokens_say_that_they_are_not_tested(whole):
+    _, results = whole
+    for name in ("table02", "table02_comparison"):
+        text = (results / "tables" / f"{name}.md").read_text(encoding="utf-8")
+        assert "shares are not tested" in text
 
 
 def test_a_study_without_the_papers_scales_says_so(two_cells):

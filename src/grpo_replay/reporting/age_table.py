@@ -29,7 +29,7 @@ _CLIP_KEYS = {"clip_fresh_percent": CLIP_FRESH, "clip_replay_percent": CLIP_REPL
 CLIP_NOTE = (
     "Clipped: percent of the trained tokens at which the clip binds (ratio too low with a negative "
     "advantage, too high with a positive one); mean over the steps that trained such tokens. "
-    f"{STEPS_NOTE} No marks: GRPO has no replayed tokens to compare with."
+    f"{STEPS_NOTE} These shares are not tested: a run gives one of each, and GRPO replays nothing."
 )
 
 

@@ -8,7 +8,8 @@ from grpo_replay.config import Study
 from grpo_replay.reporting import published
 from grpo_replay.reporting.formats import Column, Number, Row, Table
 from grpo_replay.reporting.paper_tables.accuracy import PAPER_VERIFIER
-from grpo_replay.sources import PretrainedModel
+from grpo_replay.reporting.scores import problem_count
+from grpo_replay.sources import FileBenchmark, PretrainedModel
 
 IMPOSSIBLE = "§"
 # What tells the lines of each published table apart; its other columns are numbers or texts.
@@ -27,6 +28,9 @@ KEYS = {
     "table13": ("priority", "unit", "alpha", "tau_max", "replay_ratio"),
 }
 PUBLISHED_SCALE = {"table13": "1.7B"}  # its lines do not name it
+# Labels that a study and the paper have each their own of. They stand behind those that the lines
+# of one comparison share, which are then printed once.
+_OWN_LABELS = ("rank", "seeds")
 
 
 def compare(study: Study, name: str, table: Table) -> Table:
@@ -44,11 +48,16 @@ def compare(study: Study, name: str, table: Table) -> Table:
     return replace(
         table,
         title=f"{table.title}, beside the paper's",
-        stub=table.stub | {"source": "Source"},
+        stub=_stub(table.stub),
         columns=_with_paper_decimals(columns, paper),
         rows=rows,
         notes=[*_notes(study, shared, rows), *(table.notes if rows else [])],
     )
+
+
+def _stub(stub: dict[str, str]) -> dict[str, str]:
+    shared = {key: title for key, title in stub.items() if key not in _OWN_LABELS}
+    return shared | {key: stub[key] for key in _OWN_LABELS if key in stub} | {"source": "Source"}
 
 
 def _lines(name: str) -> list[dict[str, str]]:
@@ -76,7 +85,7 @@ def _lines_of(row: Row, line: dict[str, str], columns: list[Column]) -> list[Row
     differences = {key: _difference(row.numbers.get(key), paper[key]) for key in paper}
     printed_labels = {key: line[key] for key in ("rank",) if key in line}
     own = {c.key: row.numbers.get(c.key) for c in columns}
-    unnumbered = dict.fromkeys(["rank", "seeds"])
+    unnumbered = dict.fromkeys(_OWN_LABELS)
     verdicts = {c.key: row.numbers.get(f"{c.key}{PAPER_VERIFIER}") for c in columns}
     again = Row(row.labels | {"source": "this study, paper's verifier"}, verdicts)
     return [
@@ -130,7 +139,7 @@ def _notes(study: Study, shared: list[str], rows: list[Row]) -> list[str]:
     notes = [
         "Difference: this study minus the paper, with this study's interval; the paper's number "
         "has n=1 training seed and no published interval.",
-        *_other_models(study, shared),
+        *_not_the_papers(study, shared),
     ]
     numbers = [number for row in rows for number in row.numbers.values() if number]
     if any(number.marks == IMPOSSIBLE for number in numbers):
@@ -141,16 +150,30 @@ def _notes(study: Study, shared: list[str], rows: list[Row]) -> list[str]:
     return notes
 
 
-def _other_models(study: Study, shared: list[str]) -> list[str]:
-    models = {scale: study.scales[scale].model for scale in shared}
-    other = [
-        scale
-        for scale, model in models.items()
-        if not (isinstance(model, PretrainedModel) and f"Qwen3-{scale}-Base" in model.name)
+def _not_the_papers(study: Study, shared: list[str]) -> list[str]:
+    """A note on the models and benchmarks of a study that are others than the paper's."""
+    models = [scale for scale in shared if not _is_the_papers_model(study, scale)]
+    names = [*study.benchmarks, *(b for b in published.BENCHMARKS if b not in study.benchmarks)]
+    benchmarks = [name for name in names if not _is_the_papers_benchmark(study, name)]
+    parts = [
+        *([f"the models of {', '.join(models)} (Qwen3-<scale>-Base)"] if models else []),
+        *([f"the benchmarks under {', '.join(benchmarks)}"] if benchmarks else []),
     ]
-    if not other:
+    if not parts:
         return []
     return [
-        f"The models of {', '.join(other)} are not the paper's (Qwen3-<scale>-Base): a difference "
-        "says nothing about its results."
+        f"Not the paper's: {', and '.join(parts)}. A difference says nothing about the paper's "
+        "results."
     ]
+
+
+def _is_the_papers_model(study: Study, scale: str) -> bool:
+    model = study.scales[scale].model
+    return isinstance(model, PretrainedModel) and f"Qwen3-{scale}-Base" in model.name
+
+
+def _is_the_papers_benchmark(study: Study, name: str) -> bool:
+    benchmark = study.benchmarks.get(name)
+    if not isinstance(benchmark, FileBenchmark):
+        return False
+    return published.BENCHMARKS.get(name) == (problem_count(benchmark), benchmark.k)
