@@ -33,20 +33,18 @@ def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
     path = _download(hub, source.file)
     rows = _read_rows(path, place)
     check_record(record, place, {"sha256": file_digest(path), **_shape(rows)}, DataError)
-    wanted = ("problem", "answer", *([hub.id_column] if hub.id_column else []))
-    for number, row in enumerate(rows):
-        if missing := [field for field in wanted if field not in row]:
-            raise DataError(
-                f"{place}, row {number}: no column {missing[0]!r}; there are: {', '.join(row)}"
-            )
+    columns = {"id": hub.id_column, "problem": "problem", "answer": "answer"}
     return [
         {
             **row,
-            "id": _text(row, hub.id_column, where) if hub.id_column else str(number),
-            "problem": _text(row, "problem", where),
-            "answer": _text(row, "answer", where),
+            "id": str(number),
+            **{
+                field: _text(row, column, f"{place}, row {number}")
+                for field, column in columns.items()
+                if column
+            },
         }
-        for number, row, where in ((n, row, f"{place}, row {n}") for n, row in enumerate(rows))
+        for number, row in enumerate(rows)
     ]
 
 
@@ -125,6 +123,8 @@ def _shape(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _text(row: dict[str, Any], column: str, place: str) -> str:
     """A cell as text, empty where there is none: the checks of problems and answers count those."""
+    if column not in row:
+        raise DataError(f"{place}: no column {column!r}; there are: {', '.join(row)}")
     value = row[column]
     if value is None:
         return ""

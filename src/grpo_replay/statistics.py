@@ -95,9 +95,9 @@ def stratified_interval(
     V = accuracy and length of a model and its reference, whose problems then stay paired); by
     default it is the mean of all of them. Otherwise as `bootstrap_interval`; Wilson's default
     trials are the effective number S^2 / sum(1 / P_s), which gives a proportion the variance of
-    the unweighted mean. A
-    stratum of one problem has no spread to resample: `none`. A statistic that is nan in some
-    resample (AES against a reference that nearly never solves anything) has nan ends.
+    the unweighted mean. A stratum of one problem has no spread to resample: `none`. A statistic
+    that is nan in some resample (AES against a reference that nearly never solves anything) has
+    nan ends.
     """
     values_PV, members = checked(values, strata_P)
     sizes = np.array([len(member) for member in members])

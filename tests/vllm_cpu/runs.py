@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
+
 
 def train(
     model: Path,

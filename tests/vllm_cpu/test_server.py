@@ -3,17 +3,12 @@
 Weights go to it by files: `train.py` says why.
 """
 
-import os
 import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
 
@@ -21,14 +16,14 @@ pytest.importorskip("vllm", reason="vLLM lives in an environment of its own: mak
 
 import pandas as pd
 from random_model import save_random_model
-from runs import agrees_in_every_step, metrics, train
+from runs import TINY, agrees_in_every_step, metrics, train
+from servers import Server, free_port
 
 from grpo_replay.errors import ConfigError, TrainingError
 from grpo_replay.rollout_server import SERVER_VARIABLE, check_server
 from grpo_replay.study_file import load_study
 from grpo_replay.training.rollout_engine import SeededClient
 
-TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
 TRAINING = load_study(TINY).training
 # vLLM cannot cut a seeded prompt in pieces on a CPU: its generators there have no offset.
 WHOLE_PROMPTS = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", "8192"]
@@ -38,40 +33,18 @@ START = ["--host", "127.0.0.1", *LIMITS, *NUMBERS, *WHOLE_PROMPTS]
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_random_model(tmp_path_factory.mktemp("model") / "model", hidden_size=128)
-
-
-@pytest.fixture(scope="module")
 def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the address of a server; it ends with the tests, and its engine with it."""
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address, log = f"http://127.0.0.1:{port}", tmp_path_factory.mktemp("server") / "log"
+    started = Server(free_port(), tmp_path_factory.mktemp("server") / "log")
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
-    environment = {**os.environ, "VLLM_SERVER_DEV_MODE": "1", "OMP_NUM_THREADS": "1"}
-    with log.open("w") as file:
-        process = subprocess.Popen(
-            [*command, "--port", str(port), *START], env=environment, stdout=file, stderr=file
-        )
-        try:
-            wait_for(address, process, log)
-            yield address
-        finally:
-            process.terminate()
-            process.wait(timeout=60)
-
-
-def wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
-    for _ in range(300):
-        assert process.poll() is None, log.read_text()[-3000:]
-        try:
-            urlopen(f"{address}/health", timeout=5)
-            return
-        except (URLError, OSError):
-            time.sleep(1)
-    raise AssertionError(log.read_text()[-3000:])
+    command += ["--port", str(started.port), *START]
+    try:
+        started.start(*command, VLLM_SERVER_DEV_MODE="1", OMP_NUM_THREADS="1")
+        yield started.uri
+        started.process.terminate()  # in order: it has shared memory to give back
+        started.process.wait(timeout=60)
+    finally:
+        started.kill()
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,7 @@ import pytest
 pytest.importorskip("vllm", reason="vLLM lives in an environment of its own: make test-vllm")
 
 import pandas as pd
-from random_model import save_random_model
 from runs import agrees_in_every_step, metrics, train
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a random model; vLLM's attention on CPUs needs heads of 32 or more."""
-    return save_random_model(tmp_path_factory.mktemp("model") / "model", hidden_size=128)
 
 
 @pytest.fixture(scope="module")

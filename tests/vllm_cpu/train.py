@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "training"))
+from runs import TINY
 from safetensors.torch import save_file
 from sharded_cpu import allow_sharding, sharded
 from trl.generation.vllm_client import VLLMClient
@@ -25,8 +26,6 @@ from grpo_replay.problems import make_problems
 from grpo_replay.rollout_server import SERVER_VARIABLE
 from grpo_replay.study_file import load_study
 from grpo_replay.training import run_training
-
-TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
 
 
 def even_length(completions: list, completion_ids: list, **_: Any) -> list[float]:
