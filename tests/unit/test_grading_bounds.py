@@ -202,9 +202,9 @@ def test_a_process_without_cpu_time_is_ended_at_last(
     assert [g.timed_out for g in grades] == [False] * 3 + [True]
 
 
-def test_long_answers_pass_through_the_pipe(odd: Path) -> None:
-    answer = r"\boxed{2k+2" + "+0" * 10 + "}" + " word" * 60_000
-    assert not grade_paper_many([("2k+2", answer)])[0].error
+def test_answers_longer_than_the_pipe_are_judged() -> None:
+    pairs = [("2k+2", rf"\boxed{{2k+{n}}}" + " word" * 60_000) for n in (2, 3)]
+    assert [g.correct for g in grade_paper_many(pairs)] == [True, False]
 
 
 class OutOfBudget(ValueError):
@@ -243,18 +243,22 @@ def test_what_a_callers_timer_raises_is_no_answers_error(
         grade_many(PLAIN)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_end_the_caller_at_once(number: signal.Signals) -> None:
+def test_ctrl_c_ends_the_caller_and_its_processes_at_once() -> None:
     code = (
         "from grpo_replay.math_answers import grade_many;"
         "grade_many([('2k+2', r'\\boxed{2(k+1)}')]); print('ready', flush=True);"
         "grade_many([('204', r'\\boxed{9^{9^{%d}}}' % n) for n in range(9, 17)], timeout=20.0)"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     assert process.stdout and process.stdout.readline() == b"ready\n"
     time.sleep(0.5)
-    process.send_signal(number)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
     assert process.wait(timeout=15) != 0
     process.stdout.close()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)

@@ -46,7 +46,7 @@ GRADE_SCHEMA = pa.schema(
 )
 REPAIR = "remove the samples and sample again"
 # An answer without a verdict counts as wrong, so an accuracy may be too low by their share: one
-# point is what methods differ by. A few may pass where one odd answer is already 1 % of a cell.
+# point is what methods differ by. A few may pass where one odd answer is already 1 % of them.
 MAX_UNJUDGED_SHARE, FEW_UNJUDGED = 0.01, 5
 
 
@@ -76,8 +76,8 @@ def grade_answers(
 
     Raises:
         DataError: on samples that are missing, doubled, of an unknown problem, of another model,
-            or not those of the manifest beside them; and where more answers than a few, and than
-            1 % of the cell's, got no verdict.
+            or not those of the manifest beside them; and where more answers of a benchmark than a
+            few, and than 1 %, got no verdict.
     """
     manifest = _read_manifest(samples / "manifest.json", model)
     problems = {name: read_problems(path) for name, path in benchmarks.items()}
@@ -95,30 +95,26 @@ def grade_answers(
         ]
         for name, own in rows.items()
     }
-    _check_unjudged(output, graded, timeout)
+    for name, own in graded.items():
+        _check_unjudged(output / f"{name}.parquet", own, timeout)
     output.mkdir(parents=True, exist_ok=True)
     for name, own in graded.items():
         write_parquet(output / f"{name}.parquet", pa.Table.from_pylist(own, schema=GRADE_SCHEMA))
 
 
-def _check_unjudged(output: Path, graded: dict[str, list[Row]], timeout: float) -> None:
-    """Name the answers that count as wrong without a verdict; refuse the cell if they are many."""
+def _check_unjudged(path: Path, graded: list[Row], timeout: float) -> None:
+    """Name the answers that count as wrong without a verdict; refuse them if they are many."""
     unjudged = [
-        (name, row)
-        for name, own in graded.items()
-        for row in own
-        if row["timed_out"] or row["timed_out_paper"] or row["errors"]
+        row for row in graded if row["timed_out"] or row["timed_out_paper"] or row["errors"]
     ]
     if not unjudged:
         return
-    total = sum(len(own) for own in graded.values())
-    allowed = max(FEW_UNJUDGED, int(MAX_UNJUDGED_SHARE * total))
-    raised = sum(bool(row["errors"]) for _, row in unjudged)
-    name, first = unjudged[0]
+    allowed = max(FEW_UNJUDGED, int(MAX_UNJUDGED_SHARE * len(graded)))
+    raised, first = sum(bool(row["errors"]) for row in unjudged), unjudged[0]
     found = (
-        f"{output}: {len(unjudged)} of {total} answers have no verdict (judging {raised} of them "
-        f"raised an error, the others would have cost more than {timeout:g} s of CPU time); the "
-        f"first is {name}, problem {first['problem_id']!r}, sample {first['sample_id']}"
+        f"{path}: {len(unjudged)} of {len(graded)} answers have no verdict (judging {raised} of "
+        f"them raised an error, the others would have cost more than {timeout:g} s of CPU time); "
+        f"the first is problem {first['problem_id']!r}, sample {first['sample_id']}"
         f"{first['errors'] and ', ' + first['errors']}"
     )
     if len(unjudged) > allowed:
