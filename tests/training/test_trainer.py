@@ -14,6 +14,8 @@ import torch
 from scripted import Probe, Script, Watch, cell_settings, make_probe, tiny_study
 from transformers import AutoModelForCausalLM
 
+from grpo_replay.errors import GrpoReplayWarning
+from grpo_replay.math_answers import grading
 from grpo_replay.training import run_training
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 
@@ -334,6 +336,27 @@ def test_a_missing_reward_carries_no_signal(
     groups = fresh[fresh.survived].groupby("group_id").advantage
     assert groups.sum().abs().max() < 1e-3  # of those that were scored
     assert sum(probe.records.metrics.table()["reward/unscored"]) == len(unscored)
+
+
+def test_an_answer_whose_judging_raises_gets_the_wrong_ones_reward(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reward = grading.training_reward
+
+    def sometimes(completion: str, gold: str) -> float:
+        if "3" in completion[:1]:
+            raise RecursionError
+        return reward(completion, gold)
+
+    monkeypatch.setattr(grading, "training_reward", sometimes)
+    probe = make_probe(cell_settings(tiny_study(steps=2), "grpo"), tiny_model, tmp_path)
+    with pytest.warns(GrpoReplayWarning, match="training reward: .* raised RecursionError"):
+        probe.trainer.train()
+    fresh = probe.records.rollouts.table()
+    raised = fresh.text.str.startswith("3")
+    assert raised.any() and not raised.all()
+    assert (fresh.reward[raised] == -1).all()
+    assert (fresh.reward == 1).any()
 
 
 def test_resume_in_a_later_pass_sees_the_same_prompts(tiny_model: Path, tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from grpo_replay.errors import DataError
+from grpo_replay.errors import DataError, GrpoReplayWarning
+from grpo_replay.evaluation import grade as grade_module
 from grpo_replay.evaluation.grade import grade_answers
 from grpo_replay.evaluation.sample_files import problems_digest, write_parquet, write_samples
 from grpo_replay.files import file_digest, folder_digest, write_json
+from grpo_replay.math_answers import grading
 from grpo_replay.problems import read_problems, write_problems
 
 PROBLEMS = [
@@ -45,9 +47,10 @@ def grade(tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
     assert write_samples(samples, "math", list(TEXTS), 2, rows) == 0
     seal(tmp_path)
 
-    def run() -> list[dict[str, Any]]:
+    def run(timeout: float = 5.0) -> list[dict[str, Any]]:
         benchmarks, model = {"math": tmp_path / "math.jsonl"}, tmp_path / "model"
-        grade_answers(samples.parent, model, benchmarks, {"math": 2}, tmp_path / "grades", 5.0, 1)
+        output = tmp_path / "grades"
+        grade_answers(samples.parent, model, benchmarks, {"math": 2}, output, timeout, 1)
         return pq.read_table(tmp_path / "grades" / "math.parquet").to_pylist()
 
     return run
@@ -80,6 +83,42 @@ def test_three_verifiers_side_by_side(grade: Callable[[], list[dict[str, Any]]])
     assert [row["extracted"] for row in rows] == ["0.5", "\\frac{1}{2}", None, "3"]
     assert [row["n_tokens"] for row in rows] == [5, 6, 5, 6]
     assert not any(row["timed_out"] or row["timed_out_paper"] for row in rows)
+
+
+def raise_on_half(gold: str, answer: str) -> None:
+    if answer == "0.5":
+        raise RecursionError
+
+
+def test_an_answer_that_raises_costs_no_other_its_verdict(
+    grade: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide = grading.decide
+    monkeypatch.setattr(grading, "decide", lambda *texts: raise_on_half(*texts) or decide(*texts))
+    with pytest.warns(GrpoReplayWarning, match=r"1 of 4 .*'half', sample 0, evaluation: Recursion"):
+        rows = grade()
+    assert [row["correct"] for row in rows] == [False, True, False, False]
+    assert [row["method"] for row in rows] == ["error", "same text", "no box", "number"]
+    assert [row["errors"] for row in rows] == ["evaluation: RecursionError", "", "", ""]
+    assert rows[0]["grade_paper"]
+
+
+def test_timed_out_answers_are_counted_and_end_the_grading_beyond_a_share(
+    tmp_path: Path,
+    grade: Callable[[float], list[dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "samples" / "math.parquet"
+    change(path, lambda rows: [{**rows[0], "text": "\\boxed{9^{9^{9}}}"}, *rows[1:]])
+    seal(tmp_path)
+    with pytest.warns(GrpoReplayWarning, match="1 of 4 answers have no verdict"):
+        rows = grade(0.5)
+    assert [row["timed_out"] for row in rows] == [True, False, False, False]
+    shutil.rmtree(tmp_path / "grades")
+    monkeypatch.setattr(grade_module, "FEW_UNJUDGED", 0)
+    with pytest.raises(DataError, match=r"1 of 4 .* at most 0 .*grade_timeout_seconds"):
+        grade(0.5)
+    assert not (tmp_path / "grades").exists()
 
 
 @pytest.mark.parametrize(

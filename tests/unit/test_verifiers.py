@@ -81,6 +81,26 @@ def test_every_combination_is_counted_in_every_cell_and_benchmark(rows: list) ->
     assert len(rows) == len(found)
 
 
+def test_answers_without_a_verdict_are_counted(tmp_path: Path) -> None:
+    texts = [text for _, text, _ in ANSWERS]
+    answer(tmp_path, CELL, "easy", texts)
+    answer(tmp_path, CELL, "hard", texts)
+    path = tmp_path / "cells" / CELL / "grades" / "easy.parquet"
+    grades = pd.read_parquet(path)
+    grades.loc[0, "timed_out"] = grades.loc[[0, 2], "timed_out_paper"] = True
+    grades.loc[4, "errors"] = "training: ValueError; paper: SIGSEGV"
+    grades.to_parquet(path)
+    pd.DataFrame({"cell": [CELL]}).to_parquet(tmp_path / "scores.parquet")
+    verifiers_table(small_study(), tmp_path, tmp_path / "table.csv")
+    table = pd.read_csv(tmp_path / "table.csv")
+    found = {
+        (row.benchmark, row.training, row.evaluation, row.paper): (row.timed_out, row.errors)
+        for row in table.itertuples()
+        if row.timed_out or row.errors
+    }
+    assert found == {("easy", "wrong", "wrong", "wrong"): (2, 1)}
+
+
 def test_a_disagreement_shows_its_answer_and_an_agreement_none(rows: list) -> None:
     own = [row for row in rows if (row["cell"], row["benchmark"]) == (CELL, "easy")]
     examples = {row["gold"]: row for row in own if row["gold"]}

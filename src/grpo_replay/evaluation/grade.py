@@ -3,6 +3,7 @@
 Only stored text is read, so a better grader re-grades a whole study without a GPU.
 """
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from grpo_replay.errors import DataError
+from grpo_replay.errors import DataError, GrpoReplayWarning
 from grpo_replay.evaluation.sample_files import (
     SAMPLE_SCHEMA,
     Row,
@@ -19,7 +20,12 @@ from grpo_replay.evaluation.sample_files import (
     write_parquet,
 )
 from grpo_replay.files import file_digest, folder_digest, read_json
-from grpo_replay.math_answers import Grade, grade_many, grade_paper_many, training_reward
+from grpo_replay.math_answers import (
+    Grade,
+    grade_many,
+    grade_paper_many,
+    guarded_training_reward,
+)
 from grpo_replay.problems import read_problems
 
 GRADE_SCHEMA = pa.schema(
@@ -33,11 +39,15 @@ GRADE_SCHEMA = pa.schema(
         ("method", pa.string()),
         ("timed_out", pa.bool_()),
         ("timed_out_paper", pa.bool_()),
+        ("errors", pa.string()),
         ("n_tokens", pa.int64()),
         ("finish_reason", pa.string()),
     ]
 )
 REPAIR = "remove the samples and sample again"
+# An answer without a verdict counts as wrong, so an accuracy may be too low by their share: one
+# point is what methods differ by. A few may pass where one odd answer is already 1 % of them.
+MAX_UNJUDGED_SHARE, FEW_UNJUDGED = 0.01, 5
 
 
 def grade_answers(
@@ -52,7 +62,8 @@ def grade_answers(
     """Grade every sample and write `output`/<benchmark>.parquet, one row a sample.
 
     `correct` (from which tables are made), `grade_paper` (math-verify on the raw text) and
-    `training_reward` (+1 or -1) stand side by side; `timed_out` answers count as wrong.
+    `training_reward` (+1 or -1) stand side by side. Answers that are `timed_out`, or whose judging
+    raised (`errors` names verifier and exception), count as wrong.
 
     Args:
         samples: Folder that `sample_answers` wrote.
@@ -60,12 +71,13 @@ def grade_answers(
         benchmarks: Problem files by benchmark name.
         k: Samples a problem by benchmark name.
         output: Folder of the grades; a file appears there only when it is complete.
-        timeout: Seconds that one answer may cost.
+        timeout: Seconds of CPU time that one answer may cost a verifier.
         workers: Grading processes, started once for all benchmarks.
 
     Raises:
         DataError: on samples that are missing, doubled, of an unknown problem, of another model,
-            or not those of the manifest beside them.
+            or not those of the manifest beside them; and where more answers of a benchmark than a
+            few, and than 1 %, got no verdict.
     """
     manifest = _read_manifest(samples / "manifest.json", model)
     problems = {name: read_problems(path) for name, path in benchmarks.items()}
@@ -77,25 +89,57 @@ def grade_answers(
     pairs = [(golds[name][row["problem_id"]], row["text"]) for name in rows for row in rows[name]]
     ours = iter(grade_many(pairs, workers=workers, timeout=timeout))
     paper = iter(grade_paper_many(pairs, workers=workers, timeout=timeout))
-    output.mkdir(parents=True, exist_ok=True)
-    for name, own in rows.items():
-        graded = [
+    graded = {
+        name: [
             _grade_row(row, golds[name][row["problem_id"]], next(ours), next(paper)) for row in own
         ]
-        write_parquet(output / f"{name}.parquet", pa.Table.from_pylist(graded, schema=GRADE_SCHEMA))
+        for name, own in rows.items()
+    }
+    for name, own in graded.items():
+        _check_unjudged(output / f"{name}.parquet", own, timeout)
+    output.mkdir(parents=True, exist_ok=True)
+    for name, own in graded.items():
+        write_parquet(output / f"{name}.parquet", pa.Table.from_pylist(own, schema=GRADE_SCHEMA))
+
+
+def _check_unjudged(path: Path, graded: list[Row], timeout: float) -> None:
+    """Name the answers that count as wrong without a verdict; refuse them if they are many."""
+    unjudged = [
+        row for row in graded if row["timed_out"] or row["timed_out_paper"] or row["errors"]
+    ]
+    if not unjudged:
+        return
+    allowed = max(FEW_UNJUDGED, int(MAX_UNJUDGED_SHARE * len(graded)))
+    raised, first = sum(bool(row["errors"]) for row in unjudged), unjudged[0]
+    found = (
+        f"{path}: {len(unjudged)} of {len(graded)} answers have no verdict (judging {raised} of "
+        f"them raised an error, the others would have cost more than {timeout:g} s of CPU time); "
+        f"the first is problem {first['problem_id']!r}, sample {first['sample_id']}"
+        f"{first['errors'] and ', ' + first['errors']}"
+    )
+    if len(unjudged) > allowed:
+        raise DataError(
+            f"{found}; at most {allowed} may count as wrong without one: raise "
+            "evaluation.grade_timeout_seconds; mend math_answers where it raises; where the model "
+            "writes what no time decides, raise MAX_UNJUDGED_SHARE in evaluation/grade.py"
+        )
+    warnings.warn(f"{found}; they count as wrong", GrpoReplayWarning, stacklevel=2)
 
 
 def _grade_row(row: Row, gold: str, ours: Grade, paper: Grade) -> dict[str, Any]:
+    reward = guarded_training_reward(row["text"], gold)
+    errors = {"training": reward.error, "evaluation": ours.error, "paper": paper.error}
     return {
         "problem_id": row["problem_id"],
         "sample_id": row["sample_id"],
         "correct": ours.correct,
         "grade_paper": paper.correct,
-        "training_reward": training_reward(row["text"], gold),
+        "training_reward": reward.value,
         "extracted": ours.extracted,
         "method": ours.method,
         "timed_out": ours.timed_out,
         "timed_out_paper": paper.timed_out,
+        "errors": "; ".join(f"{name}: {error}" for name, error in errors.items() if error),
         "n_tokens": row["n_tokens"],
         "finish_reason": row["finish_reason"],
     }

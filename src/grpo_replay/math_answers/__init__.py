@@ -47,27 +47,32 @@ What `grade` decides, and where math-verify differs (mv):
   option is wrong; the option's content without its letter is wrong
 - words: gold \text{Evelyn}, \text{June 20}: letter case and wrapper do not count, further words do
 - letter case of symbols: ignored, as math-verify does
-- out of time or memory: wrong, and `timed_out`
+- out of CPU time: wrong, and `timed_out`
+- whatever is raised, or ends the grading process (memory, a signal): wrong, with its `error`
 """
 
 from .boxes import last_boxed
 from .grading import (
     Grade,
+    Reward,
     check_gold,
     grade,
     grade_many,
     grade_paper,
     grade_paper_many,
+    guarded_training_reward,
 )
 from .reward import training_reward
 
 __all__ = [
     "Grade",
+    "Reward",
     "check_gold",
     "grade",
     "grade_many",
     "grade_paper",
     "grade_paper_many",
+    "guarded_training_reward",
     "last_boxed",
     "training_reward",
 ]

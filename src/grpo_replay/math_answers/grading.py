@@ -3,27 +3,47 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from grpo_replay.errors import DataError
 
 from .boxes import last_boxed
+from .guard import Raised, guarded
 from .pool import Question, Reply, ask_all
+from .reward import training_reward
 from .rules import aligned, clean, decide, is_number
 
 TIMEOUT_SECONDS = 5.0
+_Box = str | None | Raised  # the content of the last box, or what was raised in search of it
 
 
 @dataclass(frozen=True)
 class Grade:
     """One verdict: `method` tells which rule spoke, `extracted` is the content of the last box.
 
-    `timed_out`: the answer could not be decided within its time (or memory) and counts as wrong.
+    `timed_out`: the answer could not be decided within its time and counts as wrong. `error`: what
+    was raised instead of a verdict, or how the grading process ended (memory, a signal); such an
+    answer counts as wrong, too.
     """
 
     correct: bool
     method: str
     extracted: str | None
     timed_out: bool = False
+    error: str | None = None
+
+
+class Reward(NamedTuple):
+    """The training reward of one completion; `error`: what was raised instead of a verdict."""
+
+    value: float
+    error: str | None
+
+
+def guarded_training_reward(completion: str, gold: str) -> Reward:
+    """Return the training reward, -1.0 where judging raises: no answer can end a training."""
+    found = guarded(training_reward, completion, gold)
+    return Reward(-1.0, found.name) if isinstance(found, Raised) else Reward(found, None)
 
 
 def grade(gold: str, completion: str, timeout: float = TIMEOUT_SECONDS) -> Grade:
@@ -42,14 +62,15 @@ def grade_many(
     """Grade (gold, completion) pairs, in order. Equal pairs are graded once.
 
     `workers`: grading processes, by default one per available core; none is started when the cheap
-    rules decide everything. `timeout`: seconds that one answer may cost. Raises DataError naming
-    the first pair that holds anything but strings.
+    rules decide everything. `timeout`: seconds of CPU time that one answer may cost. What is raised
+    while an answer is judged is its `error` alone. Raises DataError naming the first pair that
+    holds anything but strings.
     """
     _check_texts(pairs)
-    answers = {completion: last_boxed(completion) for _, completion in pairs}
-    keys = [(gold, answers[completion]) for gold, completion in pairs]
-    known: dict[tuple[str, str | None], Grade] = {}
-    open_keys: dict[tuple[str, str | None], Question] = {}
+    boxes = {text: guarded(last_boxed, text) for text in dict.fromkeys(c for _, c in pairs)}
+    keys = [(gold, boxes[completion]) for gold, completion in pairs]
+    known: dict[tuple[str, _Box], Grade] = {}
+    open_keys: dict[tuple[str, _Box], Question] = {}
     for key in dict.fromkeys(keys):
         found = _cheap(*key)
         if isinstance(found, Grade):
@@ -58,7 +79,7 @@ def grade_many(
             open_keys[key] = found
     replies = _ask(list(open_keys.values()), workers, timeout)
     for key, reply in zip(open_keys, replies, strict=True):
-        known[key] = Grade(reply.correct, reply.method, key[1], reply.lost)
+        known[key] = _grade(reply, key[1])
     return [known[key] for key in keys]
 
 
@@ -72,13 +93,13 @@ def grade_paper_many(
     _check_texts(pairs)
     distinct = list(dict.fromkeys(pairs))
     questions = [Question("paper", gold, completion) for gold, completion in distinct]
-    known = {pair: _paper_shortcut(*pair) for pair in distinct}
+    known = {pair: _paper_verdict(*pair) for pair in distinct}
     asked = [
         question for pair, question in zip(distinct, questions, strict=True) if known[pair] is None
     ]
     for question, reply in zip(asked, _ask(asked, workers, timeout), strict=True):
-        grade_ = Grade(reply.correct, reply.method, last_boxed(question.answer), reply.lost)
-        known[question.gold, question.answer] = grade_
+        box = guarded(last_boxed, question.answer)
+        known[question.gold, question.answer] = _grade(reply, box)
     return [found for pair in pairs if (found := known[pair]) is not None]
 
 
@@ -108,18 +129,36 @@ def check_gold(gold: object) -> None:
 
 
 def _parses(gold: str) -> bool:
-    if is_number(clean(gold)):
+    if guarded(lambda text: is_number(clean(text)), gold) is True:
         return True
     return _ask([Question("parses", gold, "")], workers=1, timeout=TIMEOUT_SECONDS)[0].correct
 
 
-def _cheap(gold: str, answer: str | None) -> Grade | Question:
+def _grade(reply: Reply, box: _Box) -> Grade:
+    extracted = None if isinstance(box, Raised) else box
+    return Grade(reply.correct, reply.method, extracted, reply.timed_out, reply.error)
+
+
+def _cheap(gold: str, box: _Box) -> Grade | Question:
+    found = box if isinstance(box, Raised) else guarded(_decided, gold, box)
+    if isinstance(found, Raised):
+        return _grade(Reply(False, "error", error=found.name), box)
+    return found
+
+
+def _decided(gold: str, answer: str | None) -> Grade | Question:
     if answer is None or not answer.strip():
         return Grade(False, "no box" if answer is None else "empty box", answer)
     clean_gold, clean_answer = clean(gold), clean(answer)
     if verdict := decide(clean_gold, clean_answer):
         return Grade(*verdict, answer)
     return Question("ours", *aligned(clean_gold, clean_answer))
+
+
+def _paper_verdict(gold: str, completion: str) -> Grade | None:
+    """What raises is math-verify's to decide: its own verdict needs none of our rules."""
+    found = guarded(_paper_shortcut, gold, completion)
+    return None if isinstance(found, Raised) else found
 
 
 def _paper_shortcut(gold: str, completion: str) -> Grade | None:

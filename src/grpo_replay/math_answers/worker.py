@@ -1,9 +1,10 @@
 """The process that may hang: reads questions as JSON lines and answers them with math-verify.
 
-The only module that imports math_verify. Started by `pool.Worker`. The alarm keeps its default
-action, so the kernel ends the process on time even inside one endless big-number operation, which
-no Python handler survives; it also ends a worker whose parent is gone. Nothing but verdicts leaves:
-a sympy object is never formatted.
+The only module that imports math_verify. Started by `pool.Worker`. The timer counts CPU time, so
+that a verdict does not hang on what else the machine does, and its signal keeps the default action:
+the kernel ends the process even inside one endless big-number operation, which no Python handler
+survives; it also ends a worker whose parent is gone. Nothing but verdicts leaves: a sympy object is
+never formatted.
 """
 
 import json
@@ -29,23 +30,42 @@ _library_symbolic_eq = grader.sympy_symbolic_eq
 
 
 def main() -> None:
-    """Answer one question a line, [kind, gold, answer, seconds], until standard input closes."""
+    """Answer one question a line, [kind, gold, answer, seconds], until standard input closes.
+
+    A reply is the line [correct, method, timed out, error]; what is raised is that answer's alone.
+    """
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # a parser that prints must not talk into the protocol
     logging.disable(logging.CRITICAL)
-    sys.setrecursionlimit(5000)
-    resource.setrlimit(
-        resource.RLIMIT_AS, (_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1])
-    )
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    _set_limits()
+    # What the first answer makes the libraries load is not that answer's time.
+    _reply("ours", "2k+2", "2(k+1)")
     print("ready", file=replies, flush=True)
     for line in sys.stdin:
         kind, gold, answer, seconds = json.loads(line)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        reply = _QUESTIONS[kind](gold, answer)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        reply = _reply(kind, gold, answer)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         print(json.dumps(reply), file=replies, flush=True)
+
+
+def _set_limits() -> None:
+    sys.setrecursionlimit(5000)
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    soft = _MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(_MEMORY_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the caller, which ends this
+
+
+def _reply(kind: str, gold: str, answer: str) -> tuple[bool, str, bool, str | None]:
+    try:
+        correct, method = _QUESTIONS[kind](gold, answer)
+    except Exception as error:
+        return False, "error", False, type(error).__name__
+    return correct, method, False, None
 
 
 def _parse(text: str) -> list[Any]:

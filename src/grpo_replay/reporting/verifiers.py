@@ -17,7 +17,7 @@ from grpo_replay.problems import read_problems
 from grpo_replay.reporting.scores import read_scores
 
 VERIFIERS = ["training", "evaluation", "paper"]
-COUNTS = ["cell", "benchmark", *VERIFIERS, "answers", "of", "percent"]
+COUNTS = ["cell", "benchmark", *VERIFIERS, "answers", "of", "percent", "timed_out", "errors"]
 EXAMPLE = ["problem_id", "sample_id", "gold", "extracted", "end_of_text"]
 SHOWN_CHARACTERS = 160
 
@@ -27,8 +27,9 @@ def verifiers_table(study: Study, results: Path, output: Path) -> None:
 
     `results` is the study's folder; the cells are those of its scores.parquet. The counts of a cell
     and benchmark (`answers`, and `percent` of `of`) add up to all its answers, so agreements are
-    rows too. A disagreement shows its first answer: gold, content of the last box, and the end of
-    the text.
+    rows too. `timed_out` and `errors` count the answers that a verifier counts as wrong because it
+    ran out of CPU time, or because something was raised. A disagreement shows its first answer:
+    gold, content of the last box, and the end of the text.
     """
     scores = read_scores(results)
     rows = [
@@ -50,10 +51,12 @@ def _combinations(results: Path, cell: str, benchmark: str) -> Iterator[dict[str
             "paper": grades["grade_paper"],
         }
     )
+    timed_out = grades["timed_out"] | grades["timed_out_paper"]
     for combination, own in sorted(verdicts.groupby(VERIFIERS).groups.items(), reverse=True):
         words = ["right" if verdict else "wrong" for verdict in combination]
         row = dict(zip(VERIFIERS, words, strict=True))
         row |= {"answers": len(own), "of": len(grades), "percent": 100 * len(own) / len(grades)}
+        row |= {"timed_out": timed_out[own].sum(), "errors": (grades["errors"][own] != "").sum()}
         if len(set(combination)) > 1:
             row |= _example(results, cell, benchmark, grades.loc[own[0]])
         yield row

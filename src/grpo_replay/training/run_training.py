@@ -7,6 +7,8 @@ failed job loses nothing.
 
 import os
 import shutil
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,10 +20,10 @@ from transformers.trainer_callback import PrinterCallback
 
 from grpo_replay.config import Checkpoints, Training
 from grpo_replay.end_tokens import end_token_ids
-from grpo_replay.errors import ConfigError, DataError
+from grpo_replay.errors import ConfigError, DataError, GrpoReplayWarning
 from grpo_replay.files import replace_folder, write_json
 from grpo_replay.grid import Cell
-from grpo_replay.math_answers import training_reward
+from grpo_replay.math_answers import guarded_training_reward
 from grpo_replay.replay.buffer import RolloutBuffer
 from grpo_replay.replay.mixing import ReplayMethod
 from grpo_replay.replay.samplers import (
@@ -168,10 +170,18 @@ def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) 
 
 def boxed_answer_reward(completions: list, answer: list[str], **_: Any) -> list[float]:
     """+1 where the last box equals the answer, else -1 (paper, section "Verifiers")."""
-    return [
-        training_reward(completion[0]["content"], gold)
+    rewards = [
+        guarded_training_reward(completion[0]["content"], gold)
         for completion, gold in zip(completions, answer, strict=True)
     ]
+    if errors := Counter(reward.error for reward in rewards if reward.error):
+        warnings.warn(
+            f"training reward: {errors.total()} of {len(rewards)} answers count as wrong since "
+            f"judging them raised {', '.join(errors)}",
+            GrpoReplayWarning,
+            stacklevel=2,
+        )
+    return [reward.value for reward in rewards]
 
 
 def replay_method(cell: Cell, training: Training) -> ReplayMethod:

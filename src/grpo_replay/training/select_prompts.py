@@ -22,7 +22,8 @@ from transformers import (
 
 from grpo_replay.end_tokens import end_token_ids
 from grpo_replay.errors import DataError
-from grpo_replay.math_answers import last_boxed, training_reward
+from grpo_replay.math_answers import guarded_training_reward, last_boxed
+from grpo_replay.math_answers.guard import guarded
 from grpo_replay.problems import write_problems
 from grpo_replay.prompts import chat_messages
 from grpo_replay.weights import load_model
@@ -128,8 +129,8 @@ def _record(
     ]
     return {
         "problem": problem,
-        "correct": [training_reward(text, problem["answer"]) > 0 for text in texts],
-        "boxed": [last_boxed(text) is not None for text in texts],
+        "correct": [guarded_training_reward(text, problem["answer"]).value > 0 for text in texts],
+        "boxed": [isinstance(guarded(last_boxed, text), str) for text in texts],
         "tokens": lengths_G.tolist(),
         "truncated": truncated_G.tolist(),
     }
