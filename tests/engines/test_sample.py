@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForCausalLM,
     LogitsProcessorList,
@@ -23,7 +24,7 @@ from transformers import (
 )
 
 from grpo_replay.errors import DataError, ModelError
-from grpo_replay.evaluation.engines import TransformersEngine
+from grpo_replay.evaluation.engines import TransformersEngine, open_engine
 from grpo_replay.evaluation.model_folder import open_folder
 from grpo_replay.evaluation.nucleus import Nucleus
 from grpo_replay.evaluation.sample import SamplingSettings, plan_chunks, sample_answers
@@ -357,6 +358,20 @@ def test_an_end_token_of_the_generation_config_alone_stops(
     stopped = [row for row in rows if row["finish_reason"] == "stop"]
     assert len(stopped) > len(rows) / 2
     assert min(row["n_tokens"] for row in stopped) < 6
+
+
+@pytest.mark.parametrize("engine", ["transformers", "vllm"])
+def test_weights_that_are_not_finite_are_refused_by_name(
+    engine: str, tiny_model: Path, benchmarks: dict[str, Path], tmp_path: Path
+) -> None:
+    """Before vLLM is imported: this needs none."""
+    model = shutil.copytree(tiny_model, tmp_path / "model")
+    weights = load_file(model / "model.safetensors")
+    weights["model.norm.weight"][-1] = float("inf")
+    save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
+    settings = dataclasses.replace(SETTINGS, engine=engine)
+    with pytest.raises(ModelError, match=r"model\.safetensors: model\.norm\.weight is not finite"):
+        open_engine(settings, open_folder(model), 3)
 
 
 def test_a_diverged_model_is_named(tiny_model: Path, tmp_path: Path) -> None:

@@ -25,11 +25,11 @@ def die_while_saving(at_step: int) -> None:
     """Write a part of the step's replay state, then end without any clean-up."""
     save = checkpoints_module.save_replay_state
 
-    def torn(folder: Path, arrays: dict, values: dict) -> None:
+    def torn(folder: Path, arrays: dict, values: dict, logs: list[Path]) -> None:
         if values["step"] == at_step:
             (folder / checkpoints_module.ARRAYS_FILE).write_bytes(b"torn")
             os.kill(os.getpid(), signal.SIGKILL)
-        save(folder, arrays, values)
+        save(folder, arrays, values, logs)
 
     trainer.save_replay_state = torn
 

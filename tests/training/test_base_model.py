@@ -7,8 +7,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from grpo_replay.errors import ModelError, TrainingError
 from grpo_replay.prompts import SYSTEM_PROMPT, chat_messages
-from grpo_replay.training.base_model import encode, train_base_model
+from grpo_replay.training.base_model import encode, save_folder, train_base_model
 
 MODEL = SimpleNamespace(
     hidden_size=16,
@@ -99,3 +100,21 @@ def test_same_seed_same_weights(trained: tuple[Path, dict[str, float]], tmp_path
     )
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert any(not torch.equal(first[name], different[name]) for name in first)
+
+
+def test_a_base_model_that_diverges_says_so(tmp_path: Path) -> None:
+    model = SimpleNamespace(**{**vars(MODEL), "learning_rate": 1e38})
+    with pytest.raises(TrainingError, match=r"base model: update \d+: loss .* must be finite"):
+        train_base_model(model, PROBLEMS, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_weights_that_the_last_update_spoilt_are_not_kept(
+    trained: tuple[Path, dict[str, float]], tmp_path: Path
+) -> None:
+    network = AutoModelForCausalLM.from_pretrained(trained[0])
+    with torch.no_grad():
+        network.model.norm.weight[0] = float("nan")
+    with pytest.raises(ModelError, match=r"model\.norm\.weight is not finite"):
+        save_folder(network, AutoTokenizer.from_pretrained(trained[0]), tmp_path / "model")
+    assert not (tmp_path / "model").exists()

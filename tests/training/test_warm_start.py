@@ -8,7 +8,7 @@ import torch
 from random_model import save_random_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from grpo_replay.errors import DataError
+from grpo_replay.errors import DataError, TrainingError
 from grpo_replay.sources import WarmStart
 from grpo_replay.training.base_model import IGNORED
 from grpo_replay.training.warm_start import boxed_solution, make_examples, warm_start
@@ -106,3 +106,10 @@ def test_long_texts_are_left_out_and_none_left_is_an_error(model_folder: Path) -
 def test_a_problem_without_solution_is_named() -> None:
     with pytest.raises(DataError, match="'p1' has no solution"):
         boxed_solution({"id": "p1", "problem": "?", "answer": "1"})
+
+
+def test_a_warm_start_that_diverges_says_so(model_folder: Path, tmp_path: Path) -> None:
+    settings = SETTINGS.model_copy(update={"learning_rate": 1e38})
+    with pytest.raises(TrainingError, match=r"warm_start: step \d+: loss .* must be finite"):
+        warm_start(model_folder, PROBLEMS, settings, tmp_path / "warm")
+    assert not (tmp_path / "warm").exists()

@@ -17,7 +17,7 @@ from transformers import DynamicCache, GenerationConfig, LogitsProcessorList
 from grpo_replay.errors import ModelError
 from grpo_replay.evaluation.model_folder import ModelFolder
 from grpo_replay.evaluation.nucleus import Nucleus
-from grpo_replay.weights import load_model
+from grpo_replay.weights import check_finite, load_model
 
 if TYPE_CHECKING:
     from grpo_replay.evaluation.sample import SamplingSettings
@@ -170,6 +170,7 @@ class VllmEngine:
     def __init__(
         self, settings: "SamplingSettings", folder: ModelFolder, longest_prompt: int
     ) -> None:
+        check_finite(folder.path)
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # read when vLLM is imported
         from vllm import LLM, SamplingParams
 

@@ -19,6 +19,8 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3Config,
 from grpo_replay.clock_arithmetic import draw_problem, worked_solution
 from grpo_replay.files import whole_folder
 from grpo_replay.prompts import chat_messages
+from grpo_replay.training.finite import clip_gradient
+from grpo_replay.weights import check_finite
 
 if TYPE_CHECKING:
     from grpo_replay.sources import ClockProblems, FromScratchModel
@@ -144,7 +146,7 @@ def fit(
         loss = completion_loss(network, *encode(tokenizer, texts))
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        clip_gradient(network, loss, 1.0, f"base model: update {len(losses) + 1}")
         optimizer.step()
         schedule.step()
         losses.append(loss.item())
@@ -194,7 +196,8 @@ def completion_loss(
 def save_folder(
     network: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, output: Path
 ) -> None:
-    """Write model and tokenizer, whole or not at all."""
+    """Write model and tokenizer, whole, finite, or not at all."""
     with whole_folder(output) as unfinished:
         network.eval().save_pretrained(unfinished)
         tokenizer.save_pretrained(unfinished)
+        check_finite(unfinished)

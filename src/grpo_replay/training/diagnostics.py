@@ -5,8 +5,11 @@ the step, so that every token counts alike.
 """
 
 from collections import Counter
+from math import isfinite
 
 import torch
+
+from grpo_replay.training.finite import LOG_RATIO_BOUND
 
 
 class RatioStatistics:
@@ -45,7 +48,7 @@ class RatioStatistics:
             self.sums[f"age/{age}/log_ratio"] += float(log_ratio_RT[chosen].sum())
 
     def _add(self, kind: str, log_ratio: torch.Tensor, advantage: torch.Tensor) -> None:
-        ratio = log_ratio.exp()
+        ratio = log_ratio.clamp(-LOG_RATIO_BOUND, LOG_RATIO_BOUND).exp()  # as in the loss
         low = (ratio < 1 - self.clip_low) & (advantage < 0)
         high = (ratio > 1 + self.clip_high) & (advantage > 0)
         self.sums[f"{kind}/tokens"] += ratio.numel()
@@ -56,7 +59,9 @@ class RatioStatistics:
 
 
 def ratio_metrics(gathered: list[Counter[str]]) -> dict[str, float | dict | None]:
-    """Divide the summed counters of all processes; None where a step has no such tokens."""
+    """Divide the summed counters of all processes; None where a step has no such tokens, or some
+    without a finite value (the entropy of a model that forbids tokens by infinite logits).
+    """
     total: Counter[str] = Counter()
     for sums in gathered:
         total.update(sums)  # `+` would drop negative sums
@@ -89,4 +94,4 @@ def _of_kind(total: Counter[str], kind: str) -> dict[str, float | None]:
 
 
 def _mean(total: float, count: float) -> float | None:
-    return total / count if count else None
+    return total / count if count and isfinite(total) else None

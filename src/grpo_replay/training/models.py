@@ -21,6 +21,7 @@ from grpo_replay.sources import (
     TrainingProblems,
 )
 from grpo_replay.training.base_model import train_base_model
+from grpo_replay.weights import check_finite
 
 
 def make_base_model(model: Model, problems: TrainingProblems, output: Path) -> dict[str, float]:
@@ -47,6 +48,7 @@ def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
                 shutil.copy(file, unfinished)
         _check(unfinished, model)
         check_parameters(source, model)
+        check_finite(unfinished)
         record = output.with_name(f"{output.name}.source.json")
         digests = {file.name: file_digest(file) for file in unfinished.iterdir()}
         check_record(record, f"{model.name}@{model.revision}", digests, ModelError)

@@ -33,9 +33,9 @@ class StepLog:
         path.touch()
 
     def append(self, rows: Iterable[dict]) -> None:
-        """Write rows and hand them to the operating system at once."""
+        """Write rows and hand them to the operating system at once; nan is refused."""
         with self.path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+            file.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
 
     def keep_until(self, step: int) -> None:
         """Drop every row of a later step, and a torn last line."""
@@ -69,6 +69,11 @@ class TrainingRecords:
         self.metrics = StepLog(folder / "metrics.jsonl")
         self.replay = StepLog(folder / "replay.jsonl")
         self.rollouts = StepLog(folder / "rollouts.jsonl")
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files of the logs."""
+        return [log.path for log in (self.metrics, self.replay, self.rollouts)]
 
     def keep_until(self, step: int) -> None:
         """Cut all logs back to a checkpoint's step."""

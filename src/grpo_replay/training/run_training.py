@@ -33,7 +33,7 @@ from grpo_replay.replay.samplers import (
     UniformSampler,
 )
 from grpo_replay.training.arguments import trainer_arguments
-from grpo_replay.training.checkpoints import SaveEvery, latest_whole, other_runs, run_key
+from grpo_replay.training.checkpoints import SaveEvery, agreed_checkpoint, other_runs, run_key
 from grpo_replay.training.prompt_length import short_prompts
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import rollout_engine
@@ -84,8 +84,7 @@ def train_policy(
     trainer = build_trainer(settings, start_model, problems, run, records)
     trainer.watchers = watchers
     trainer.add_callback(SaveEvery(saving.every * trainer.updates_per_step))
-    with trainer.accelerator.main_process_first():
-        checkpoint, step = latest_whole(run) or (None, 0)
+    checkpoint, step = agreed_checkpoint(run)
     if trainer.accelerator.is_main_process:
         records.keep_until(step)
         _show_live(records.metrics.path, output / "train")

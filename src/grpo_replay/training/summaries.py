@@ -25,7 +25,7 @@ def rollout_rows(rollouts: list[Rollout], texts: list[str]) -> list[dict]:
             "group_id": r.group_id,
             "problem_id": r.problem_id,
             "text": text,
-            "reward": r.reward,
+            "reward": None if math.isnan(r.reward) else r.reward,
             "advantage": r.advantage,
             "length": len(r.completion_ids),
             "truncated": r.truncated,
@@ -105,16 +105,20 @@ def _groups(fresh: list[Rollout]) -> dict:
 
 
 def _sampler(fresh: list[Rollout]) -> dict:
-    """How far the sampling engine's log-probabilities are from the training engine's, in nats."""
+    """How far the sampling engine's log-probabilities are from the training engine's, in nats, over
+    the tokens for which it has one (vLLM gives nan for some).
+    """
     gaps = [
         np.abs(r.behavior_logprobs - r.sampler_logprobs)
         for r in fresh
         if r.sampler_logprobs is not None
     ]
-    tokens = np.concatenate(gaps) if gaps else None
+    tokens = np.concatenate(gaps) if gaps else np.empty(0)
+    known = tokens[np.isfinite(tokens)]
     return {
-        "sampler/logprob_gap_mean": None if tokens is None else float(tokens.mean()),
-        "sampler/logprob_gap_max": None if tokens is None else float(tokens.max()),
+        "sampler/logprob_gap_mean": float(known.mean()) if len(known) else None,
+        "sampler/logprob_gap_max": float(known.max()) if len(known) else None,
+        "sampler/logprobs_missing": len(tokens) - len(known) if gaps else None,
     }
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate.utils import gather_object
-from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
 
@@ -21,10 +20,12 @@ from grpo_replay.replay.buffer import RolloutBuffer
 from grpo_replay.replay.mixing import Batch, ReplayMethod, compose
 from grpo_replay.replay.rollout import Rollout
 from grpo_replay.replay.samplers import Sampler
+from grpo_replay.training import finite
 from grpo_replay.training.advantages import group_advantages
 from grpo_replay.training.checkpoints import load_replay_state, save_replay_state
 from grpo_replay.training.collate import collate, split_evenly
 from grpo_replay.training.diagnostics import RatioStatistics, ratio_metrics
+from grpo_replay.training.empty_updates import SkipEmptyUpdates
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import seed_rollouts
 from grpo_replay.training.sharding import save_whole
@@ -69,7 +70,9 @@ class ReplayGRPOTrainer(GRPOTrainer):
         )
         self._micro_batches: list[dict[str, torch.Tensor]] = []
         self._round: dict[str, Any] = {}
-        self.add_callback(_SkipEmptyUpdates(self))
+        self._update_check = finite.UpdateCheck()
+        self._stored_logprobs: torch.Tensor | None = None  # of the micro-batch in the loss
+        self.add_callback(SkipEmptyUpdates(self))
 
     @property
     def training_step_number(self) -> int:
@@ -92,6 +95,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         self._ratios = RatioStatistics(self.epsilon_low, self.epsilon_high)
         output = self._generate_and_score_completions(generation_batch)
         fresh = gather_object(self._local_rollouts(output, step))
+        finite.check_rollouts(fresh, step)
         self._round["scored"] = time.perf_counter()
         survivors = [rollout for rollout in fresh if rollout.carries_signal]
         before = self.buffer.evict(step)
@@ -108,7 +112,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
         started = time.perf_counter()
         if self.use_vllm:
             seed_rollouts(self.vllm_generation, self.args.seed, self.training_step_number)
-        result = super()._generate(prompts)
+        with finite.diverged_sampling(self.training_step_number):
+            result = super()._generate(prompts)
         self._round["generation_seconds"] = time.perf_counter() - started
         return result
 
@@ -205,14 +210,25 @@ class ReplayGRPOTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = super()._get_per_token_logps_and_entropies(*args, **kwargs)
         self._last_logprobs, self._last_entropies = result[0].detach(), result[1]
-        return result
+        if self._stored_logprobs is None:
+            return result
+        return (finite.bound_log_ratio(result[0], self._stored_logprobs), *result[1:])
 
     def _compute_loss(
         self, model: torch.nn.Module, inputs: dict[str, torch.Tensor]
     ) -> torch.Tensor:
+        self._stored_logprobs = inputs["old_per_token_logps"]
         loss = super()._compute_loss(model, inputs)
+        self._stored_logprobs = None
+        self._update_check.observe(loss, inputs, self._last_logprobs)
         self._ratios.observe(inputs, self._last_logprobs, self._last_entropies.detach())
         return loss
+
+    def _get_grad_norm(self, *args: Any, **kwargs: Any) -> torch.Tensor | float:
+        norm = super()._get_grad_norm(*args, **kwargs)  # TRL's last call before the optimizer
+        step, update = divmod(self.state.global_step, self.updates_per_step)
+        self._update_check.finish(norm, self._round["batch"].rows, step + 1, update + 1)
+        return norm
 
     def empty_update(self) -> bool:
         """Whether the update that is about to be made has no row to learn from."""
@@ -249,6 +265,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Write the whole model, from all processes (a checkpoint, an internal call, has parts)."""
+        finite.check_state(self.model, self.optimizer, f"{output_dir}: not written")
         if self.is_fsdp_enabled and not _internal_call:
             save_whole(self, output_dir or self.args.output_dir)
         else:
@@ -266,30 +283,17 @@ class ReplayGRPOTrainer(GRPOTrainer):
                 "order": self._order.bit_generator.state,
             }
             folder = Path(self.args.output_dir, f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}")
-            save_replay_state(folder, buffer["arrays"], values)
+            save_replay_state(folder, buffer["arrays"], values, self.records.paths)
         self.accelerator.wait_for_everyone()
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
         if checkpoint is None:
             return
+        finite.check_state(self.model, self.optimizer, checkpoint, "Remove it, and run again")
         arrays, values = load_replay_state(Path(checkpoint))
         self.buffer.load_state_dict({"arrays": arrays, "values": values["buffer"]})
         if self.sampler:
             self.sampler.load_state_dict(values["sampler"])
         self._order.bit_generator.state = values["order"]
         self._step = values["step"] * self.args.steps_per_generation
-
-
-class _SkipEmptyUpdates(TrainerCallback):
-    """Leave weights and moments alone where an update has nothing to learn from: AdamW moves by
-    momentum alone.
-    """
-
-    def __init__(self, trainer: ReplayGRPOTrainer) -> None:
-        self.trainer = trainer
-
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Forget the (zero) gradients, so that the optimizer passes over every parameter."""
-        if self.trainer.empty_update():
-            kwargs["optimizer"].zero_grad(set_to_none=True)

@@ -18,6 +18,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from grpo_replay.errors import DataError
 from grpo_replay.prompts import chat_messages
 from grpo_replay.training.base_model import IGNORED, completion_loss, save_folder
+from grpo_replay.training.finite import clip_gradient
 from grpo_replay.weights import load_model
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _fit(network: torch.nn.Module, examples: list[Example], settings: "WarmStart
         loss = completion_loss(network, *_pad([examples[row] for row in rows]))
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), GRADIENT_CLIP)
+        clip_gradient(network, loss, GRADIENT_CLIP, f"warm_start: step {len(losses) + 1}")
         optimizer.step()
         schedule.step()
         losses.append(loss.item())
