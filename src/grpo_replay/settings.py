@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grpo_replay.errors import ConfigError, suggestion
 
+STORE_FILE = "mlflow.db"  # MLflow's store, in the folder of results
 SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only")
 DEFAULT_RESULTS = "results"  # config/config.yaml's
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
@@ -66,7 +67,7 @@ def tracking_uri(config: dict) -> str:
     given = os.environ.get(TRACKING_VARIABLE)
     uri = given or config["tracking_uri"]
     if not uri:
-        return f"sqlite:///{Path(config['results']).resolve()}/mlflow.db"
+        return f"sqlite:///{Path(config['results']).resolve()}/{STORE_FILE}"
     if not _ABSOLUTE.match(uri):
         source = TRACKING_VARIABLE if given else "--config tracking_uri"
         raise ConfigError(

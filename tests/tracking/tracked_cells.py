@@ -5,6 +5,7 @@ kills it. Arguments: the folder of results, the cell.
 """
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -54,7 +55,7 @@ def write_records(results: Path, cell: str, records: list[dict]) -> None:
     link = results / "cells" / cell / "train" / "metrics.jsonl"
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
-    link.symlink_to(live)
+    link.symlink_to(os.path.relpath(live, link.parent))
 
 
 def train(results: Path, cell: str, records: list[dict], done: int = 0, pause: float = 0) -> None:

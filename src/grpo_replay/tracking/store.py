@@ -23,8 +23,15 @@ from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag  # noqa: 
 from mlflow.exceptions import MlflowException  # noqa: E402
 
 from grpo_replay.errors import GrpoReplayWarning  # noqa: E402
-from grpo_replay.settings import STUDY_VARIABLE, TRACKING_VARIABLE, config_text, without_credentials  # noqa: E402
+from grpo_replay.settings import (  # noqa: E402
+    STORE_FILE,
+    STUDY_VARIABLE,
+    TRACKING_VARIABLE,
+    config_text,
+    without_credentials,
+)
 from grpo_replay.tracking.series import Point  # noqa: E402
+from grpo_replay.tracking.sqlite_store import ARTIFACTS, follow_move, make_tables  # noqa: E402
 
 BATCH = 1000  # the most metrics that one request may hold
 PARAMS = 100  # likewise for parameters
@@ -39,8 +46,7 @@ class Store:
     """The experiment of a study; tables and experiment are made where they are missing.
 
     `results` is the study's folder: its runs carry its path. A lock beside the store keeps
-    processes from making the same thing twice (those that meet on a new database would break it
-    for good).
+    processes from making the same thing twice.
     """
 
     def __init__(self, study: str, results: Path) -> None:
@@ -51,11 +57,12 @@ class Store:
             requests.get(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS)
         else:
             _try_briefly()
-        local = Path(uri.removeprefix(SQLITE)) if uri.startswith(SQLITE) else None
-        folder = local.parent if local else Path(self.results).parent
-        folder.mkdir(parents=True, exist_ok=True)
-        self.lock = FileLock(folder / "mlflow.lock", timeout=LOCK_SECONDS)
-        artifacts = None if uri.startswith("http") else (folder / "mlflow-artifacts" / study)
+        file = sqlite_file(uri)
+        folder = file.parent if file else Path(self.results).parent
+        self.lock = lock_in(folder)
+        artifacts = None if uri.startswith("http") else (folder / ARTIFACTS / study)
+        if file:
+            prepare(file, results.parent)
         with self.lock:
             self.client = MlflowClient(uri)
             self.experiment = self._experiment(study, artifacts and artifacts.as_uri())
@@ -143,6 +150,29 @@ class Store:
         self.set_tags(new, {"supersedes": old.info.run_id})
         if old.info.status == "RUNNING":
             self.status(old, "KILLED")
+
+
+def sqlite_file(uri: str) -> Path | None:
+    """The file of a store that is one; None for others."""
+    if not uri.startswith(SQLITE):
+        return None
+    return Path(uri.removeprefix(SQLITE).partition("?")[0]).resolve()
+
+
+def lock_in(folder: Path) -> FileLock:
+    """The lock of the store in a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / "mlflow.lock", timeout=LOCK_SECONDS)
+
+
+def prepare(file: Path, results: Path) -> None:
+    """Make a store's file where it is missing or half-made; where it is the one in the folder of
+    results, have it follow that folder. One that a user named elsewhere keeps its addresses.
+    """
+    with lock_in(file.parent):
+        make_tables(file)
+        if file == results.resolve() / STORE_FILE:
+            follow_move(file)
 
 
 def _quoted(value: str) -> str:

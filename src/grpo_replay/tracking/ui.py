@@ -11,6 +11,7 @@ import yaml
 from mlflow import MlflowClient
 
 from grpo_replay.settings import tracking_uri, without_credentials
+from grpo_replay.tracking.store import prepare, sqlite_file
 
 
 def addresses(uri: str, port: str) -> str:
@@ -27,6 +28,8 @@ def main() -> None:
     if uri.startswith("http"):
         print(f"The store is a server, which shows its own pages: {without_credentials(uri)}")
         return
+    if file := sqlite_file(uri):
+        prepare(file, Path(config["results"]))
     os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
     port = sys.argv[1] if len(sys.argv) > 1 else "5000"
     print(

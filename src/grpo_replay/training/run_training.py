@@ -206,7 +206,8 @@ def _show_live(live: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     link = folder / "metrics.jsonl"
     link.unlink(missing_ok=True)
-    link.symlink_to(os.path.relpath(live, folder))
+    # From where the link really lies: `cells` may itself be a link to another disk.
+    link.symlink_to(os.path.relpath(live.resolve(), folder.resolve()))
 
 
 def _publish(
