@@ -273,6 +273,11 @@ class Study(Strict):
             raise ValueError(
                 f"scales.{scratch[0]}.model: source from_scratch needs problems with source clock"
             )
+        if scratch and self.training.max_completion_tokens >= MAX_POSITIONS:
+            raise ValueError(
+                f"training.max_completion_tokens {self.training.max_completion_tokens}: "
+                f"scales.{scratch[0]}.model has {MAX_POSITIONS} positions; lower it"
+            )
         prompts = self.training.rollouts_per_step // self.training.group_size
         if self.prompt_selection and self.prompt_selection.keep < prompts:
             raise ValueError(f"prompt_selection.keep: a step needs {prompts} prompts")

@@ -45,7 +45,17 @@ def oddities(study: Study) -> list[str]:
         for name, scale in study.scales.items()
         for key, usual in USUAL_OF_A_SCALE.items()
     ]
+    found.append(_warm_up(study))
     return [line for line in found if line]
+
+
+def _warm_up(study: Study) -> str:
+    training = study.training
+    replaying = any(method.composition != "none" for method in study.methods.values())
+    if replaying and training.replay_warmup >= training.steps:
+        steps = f"{training.replay_warmup} of {training.steps} steps"
+        return f"training.replay_warmup: {steps}: nothing is ever replayed"
+    return ""
 
 
 def _line(key: str, value: float, usual: Usual) -> str:

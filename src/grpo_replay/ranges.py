@@ -31,7 +31,8 @@ Name = Annotated[
 Line = Annotated[str, Field(max_length=200)]  # a title, in tables and figures
 FileName = Annotated[str, Field(min_length=1, max_length=1000)]
 
-Seed = Annotated[int, Field(ge=0, lt=2**32)]  # what numpy and transformers take
+# numpy and transformers take what is below 2^32; each process of a training adds its number.
+Seed = Annotated[int, Field(ge=0, lt=2**32 - 4096)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 CountOrZero = Annotated[int, Field(ge=0, le=1_000_000)]
 Tokens = Annotated[int, Field(ge=1, le=10_000_000)]

@@ -151,6 +151,12 @@ class PromptSelection(Strict):
     keep: Count
     seed: Seed
 
+    @model_validator(mode="after")
+    def _candidates_suffice(self) -> "PromptSelection":
+        if self.keep > self.candidates:
+            raise ValueError(f"keep {self.keep} is more than the {self.candidates} candidates")
+        return self
+
 
 class FromScratchModel(Strict):
     """A small Qwen3-architecture model that the workflow trains on worked solutions with errors."""

@@ -111,6 +111,7 @@ def test_what_cannot_be_read_is_refused_with_its_place(
         ("evaluation_batch: 64", "evaluation_batch: 2147483648", "scales.s.evaluation_batch"),
         ("samples_per_wave: 2", "samples_per_wave: 1000000000", "evaluation.samples_per_wave"),
         ("evaluation_max_tokens: 24", "evaluation_max_tokens: 100000", "evaluation_max_tokens"),
+        ("max_completion_tokens: 24", "max_completion_tokens: 1024", "max_completion_tokens"),
         ("top_k: 0", "top_k: 1", "evaluation.top_k: 1 makes all answers to a problem equal"),
         ("first_wave_seed: 42", "first_wave_seed: 4294967296", "evaluation.first_wave_seed"),
         ("clock4: {", "c" * 300 + ": {", "benchmarks."),
@@ -199,6 +200,8 @@ def test_the_check_of_a_count_agrees_with_drawing() -> None:
 
 def test_what_is_odd_is_told_and_not_refused(tmp_path: Path) -> None:
     assert oddities(load(tmp_path, TEXT)) == []
+    [line] = oddities(load(tmp_path, changed("replay_warmup: 1", "replay_warmup: 4")))
+    assert line == "training.replay_warmup: 4 of 4 steps: nothing is ever replayed"
     [line] = oddities(load(tmp_path, changed("learning_rate: 3.0e-4", "learning_rate: 0.1")))
     assert line.startswith("training.learning_rate: 0.1 is unusual (1e-08 to 0.001): ")
 
