@@ -91,7 +91,10 @@ class _Loader(yaml.SafeLoader):
 
     def construct_integer(self, node: yaml.ScalarNode) -> int:
         if len(node.value) > MAX_DIGITS:
-            raise _refusal(f"a number of {len(node.value)} digits", node.start_mark)
+            raise _refusal(
+                f"a number of {len(node.value)} digits; is it a text? put it in quotes",
+                node.start_mark,
+            )
         return int(node.value)
 
     def construct_decimal(self, node: yaml.ScalarNode) -> float:

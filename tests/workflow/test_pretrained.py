@@ -32,7 +32,7 @@ def write_study(workflow: Workflow, parameters: int) -> None:
     study["benchmarks"] = {
         "own": {"source": "file", "title": "Own", "file": "own.jsonl", "n_problems": 6, "k": 2}
     }
-    study["training"]["steps"] = 2
+    study["training"] |= {"steps": 2, "learning_rate": 2e-3}
     workflow.study.write_text(yaml.safe_dump(study))
 
 
@@ -55,6 +55,7 @@ def test_a_pretrained_model_goes_from_the_study_file_to_tables(
     folders = {"GRPO_REPLAY_MODELS": str(model.parent), "GRPO_REPLAY_DATA": str(tmp_path)}
     done = workflow.run("tables", **folders)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "tiny.yaml: training.learning_rate: 0.002 is unusual" in done.stdout
     assert set(pd.read_parquet(workflow.results / "scores.parquet").cell) == CELLS
     assert "own_avg" in pd.read_csv(workflow.results / "tables" / "main.csv").columns
     record = json.loads((workflow.results / "cells" / "p" / "base" / "cell.json").read_text())
