@@ -62,6 +62,8 @@ rule plan:
 
 
 onstart:
+    for line in oddities(STUDY):
+        print(f"Warning: {STUDY_FILE}: {line}")
     if "plan" in planned_rules():
         print(study_plan())
     if planned_rules() != {"plan"}:

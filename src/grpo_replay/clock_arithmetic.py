@@ -9,7 +9,8 @@ repair it, only a reward for right answers can.
 import re
 import string
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import Literal, TypedDict
 
 import numpy as np
@@ -20,6 +21,7 @@ Split = Literal["train", "benchmark"]
 # One text in four is kept for benchmarks: the shortest chains have few different texts.
 BENCHMARK_SHARE = 4
 TRIES_PER_PROBLEM = 200
+ROOM = 8  # with so many texts a problem, in all a thousand, drawing cannot fail
 # Every move has a name, which the solution repeats: to find the next move is then to copy, which
 # two layers learn in seconds; to count moves they do not learn in minutes.
 MOVE_NAMES = string.ascii_uppercase
@@ -47,12 +49,10 @@ def draw_problem(
 ) -> str:
     """Return the text of a random problem of one of the chain lengths `steps` and of one split."""
     n_moves = int(rng.choice(np.asarray(steps)))
-    names = MOVE_NAMES[:n_moves]
     while True:
         start = int(rng.integers(hours))
         moves = rng.integers(1, max_step + 1, n_moves) * rng.choice([-1, 1], n_moves)
-        walk = " ".join(f"{name}{move:+d}" for name, move in zip(names, moves, strict=True))
-        text = f"Start at {start} and go {walk} around a {hours}-hour clock."
+        text = _text(start, moves, hours)
         if split_of(text) == split:
             return text
 
@@ -61,6 +61,30 @@ def parse_problem(problem: str) -> tuple[int, list[int], int]:
     """Return (start, signed moves, hours) of a problem text."""
     start, *moves, hours = (int(number) for number in re.findall(r"[+-]?\d+", problem))
     return start, moves, hours
+
+
+def check_problems(
+    steps: int | Sequence[int], count: int, hours: int, max_step: int, split: Split = "train"
+) -> None:
+    """Raise ConfigError where there are fewer than `count` texts, without drawing any."""
+    lengths = [steps] if isinstance(steps, int) else list(steps)
+    longest = hours * (2 * max_step) ** max(lengths)
+    if longest >= max(1000, ROOM * count):
+        return
+    texts = (text for length in set(lengths) for text in _all_texts(length, hours, max_step))
+    if count > sum(split_of(text) == split for text in texts):
+        raise _too_few(count, split, lengths, hours, max_step)
+
+
+def _all_texts(length: int, hours: int, max_step: int) -> Iterator[str]:
+    moves = [move for move in range(-max_step, max_step + 1) if move]
+    for start, *walk in product(range(hours), *[moves] * length):
+        yield _text(start, walk, hours)
+
+
+def _text(start: int, moves: Iterable[int], hours: int) -> str:
+    walk = " ".join(f"{name}{move:+d}" for name, move in zip(MOVE_NAMES, moves, strict=False))
+    return f"Start at {start} and go {walk} around a {hours}-hour clock."
 
 
 def make_problems(
@@ -85,14 +109,20 @@ def make_problems(
             break
         texts.setdefault(draw_problem(lengths, hours, max_step, split, rng))
     if len(texts) < count:
-        raise ConfigError(
-            f"count: {count} different {split} problems of {lengths} steps do not exist "
-            f"({hours} hours, steps up to {max_step}); lower count or lengthen the chains"
-        )
+        raise _too_few(count, split, lengths, hours, max_step)
     return [
         Problem(id=f"clock-{split}-{number}", problem=text, answer=right_answer(text))
         for number, text in enumerate(texts)
     ]
+
+
+def _too_few(
+    count: int, split: Split, lengths: list[int], hours: int, max_step: int
+) -> ConfigError:
+    return ConfigError(
+        f"count: {count} different {split} problems of {lengths} steps do not exist "
+        f"({hours} hours, steps up to {max_step}); lower count or lengthen the chains"
+    )
 
 
 def right_answer(problem: str) -> str:

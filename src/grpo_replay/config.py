@@ -3,19 +3,46 @@
 Importing this module must stay cheap: Snakemake reads it before every run.
 """
 
+import math
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
 from grpo_replay.errors import suggestion
+from grpo_replay.ranges import (
+    Batch,
+    Beta,
+    Bound,
+    Count,
+    CountOrZero,
+    Devices,
+    Epsilon,
+    FileName,
+    Fraction,
+    Gigabytes,
+    JobHours,
+    JobHoursOrZero,
+    LearningRate,
+    Line,
+    Name,
+    PositiveEpsilon,
+    Ratio,
+    Rollouts,
+    Rows,
+    Samples,
+    Seconds,
+    Seed,
+    Temperature,
+    Tokens,
+    TopP,
+    WeightDecay,
+)
 from grpo_replay.sources import (
+    MAX_POSITIONS,
     Benchmark,
     ClockProblems,
-    Fraction,
     FromScratchModel,
     Model,
-    Name,
-    NonNegativeInt,
     PromptSelection,
     Strict,
     TrainingProblems,
@@ -24,26 +51,40 @@ from grpo_replay.sources import (
 
 # vLLM's part of each GPU in a training process (TRL's default), its weights and cache within it.
 ROLLOUT_ENGINE_SHARE = 0.3
+# Snakemake plans 5,000 cells in a minute; what is far beyond is a slip in an axis.
+MAX_CELLS = 20_000
+# Answers are drawn in chunks, each with seeds of its own below 2^31 (evaluation/sample.py); they
+# are looked for at random, which takes as long as half of all are free.
+SEEDS_OF_ANSWERS = 2**31
 
 
 class Scale(Strict):
     """One model size, and what a run of it needs."""
 
     model: Model
-    micro_batch: PositiveInt
-    evaluation_max_tokens: PositiveInt
-    evaluation_batch: PositiveInt
-    hours_base: Annotated[float, Field(ge=0)]
-    hours_train: PositiveFloat
-    hours_evaluate: PositiveFloat
-    gpus: NonNegativeInt
+    micro_batch: Count
+    evaluation_max_tokens: Tokens
+    evaluation_batch: Batch
+    hours_base: JobHoursOrZero
+    hours_train: JobHours
+    hours_evaluate: JobHours
+    gpus: Devices
     sharding: Literal["none", "full"] = "none"
-    memory_gb: PositiveFloat = 4.0
+    memory_gb: Gigabytes = 4.0
 
     @model_validator(mode="after")
     def _shards_need_processes(self) -> "Scale":
         if self.sharding == "full" and self.gpus < 2:
             raise ValueError(f"sharding full divides among GPUs: give gpus 2 or more ({self.gpus})")
+        return self
+
+    @model_validator(mode="after")
+    def _answers_have_positions(self) -> "Scale":
+        if isinstance(self.model, FromScratchModel) and self.evaluation_max_tokens >= MAX_POSITIONS:
+            raise ValueError(
+                f"evaluation_max_tokens {self.evaluation_max_tokens} and a prompt are more than "
+                f"the {MAX_POSITIONS} positions of a model from scratch; lower it"
+            )
         return self
 
 
@@ -87,37 +128,44 @@ class GridBlock(Strict):
 
     scales: list[Name] = Field(min_length=1)
     methods: list[Name] = Field(min_length=1)
-    tau_max: list[PositiveInt] = Field(min_length=1)
-    replay_ratio: list[Annotated[float, Field(ge=0)]] = Field(min_length=1)
+    tau_max: list[Count] = Field(min_length=1)
+    replay_ratio: list[Ratio] = Field(min_length=1)
     alpha: list[Fraction] = Field(min_length=1)
-    seeds: list[NonNegativeInt] = Field(min_length=1)
+    seeds: list[Seed] = Field(min_length=1)
+
+    @property
+    def size(self) -> int:
+        """How many points the product of the axes has."""
+        axes = (self.scales, self.methods, self.tau_max, self.replay_ratio, self.alpha, self.seeds)
+        return math.prod(map(len, axes))
 
 
 class Training(Strict):
     """The paper's Table 7, and the replay defaults of its section on the design space."""
 
-    steps: PositiveInt
-    rollouts_per_step: PositiveInt
-    group_size: Annotated[int, Field(ge=2)]
-    mini_batch: PositiveInt
-    max_prompt_tokens: PositiveInt
-    expected_prompts: PositiveInt | None = None
-    max_completion_tokens: PositiveInt
-    learning_rate: PositiveFloat
-    weight_decay: Annotated[float, Field(ge=0)]
-    adam_betas: tuple[Fraction, Fraction]
-    gradient_clip: PositiveFloat
+    steps: Count
+    rollouts_per_step: Count
+    group_size: Rollouts
+    mini_batch: Count
+    max_prompt_tokens: Tokens
+    expected_prompts: Rows | None = None
+    max_completion_tokens: Tokens
+    learning_rate: LearningRate
+    weight_decay: WeightDecay
+    # YAML and JSON have lists alone.
+    adam_betas: Annotated[tuple[Beta, Beta], Field(strict=False)]
+    gradient_clip: Bound
     clip_low: Fraction
-    clip_high: PositiveFloat
-    dual_clip: Annotated[float, Field(gt=1)]
-    advantage_epsilon: Annotated[float, Field(ge=0)]
-    priority_epsilon: PositiveFloat
-    temperature: PositiveFloat
+    clip_high: Bound
+    dual_clip: Annotated[float, Field(gt=1, le=1e9)]
+    advantage_epsilon: Epsilon
+    priority_epsilon: PositiveEpsilon
+    temperature: Temperature
     precision: Literal["float32", "bfloat16"]
     gradient_checkpointing: bool
     rollout_engine: Literal["transformers", "vllm", "vllm_server"]
-    replay_warmup: NonNegativeInt
-    buffer_capacity: PositiveInt
+    replay_warmup: CountOrZero
+    buffer_capacity: Rows
 
     @property
     def updates_per_step(self) -> int:
@@ -136,7 +184,7 @@ class Training(Strict):
 class Checkpoints(Strict):
     """How often a training run can be continued from, in steps; kept after success or not."""
 
-    every: PositiveInt
+    every: Count
     keep: bool
 
 
@@ -144,20 +192,20 @@ class Evaluation(Strict):
     """How answers are sampled (paper, section "Evaluation")."""
 
     engine: Literal["transformers", "vllm"]
-    temperature: PositiveFloat
-    top_p: Annotated[float, Field(gt=0, le=1)]
-    top_k: NonNegativeInt
-    samples_per_wave: PositiveInt
-    first_wave_seed: NonNegativeInt
-    grade_timeout_seconds: PositiveFloat
+    temperature: Temperature
+    top_p: TopP
+    top_k: CountOrZero
+    samples_per_wave: Samples
+    first_wave_seed: Seed
+    grade_timeout_seconds: Seconds
 
 
 class Study(Strict):
     """A whole study file."""
 
     study: Name
-    title: str
-    hub_cache: str | None = None
+    title: Line
+    hub_cache: FileName | None = None
     scales: dict[Name, Scale] = Field(min_length=1)
     methods: dict[Name, Method] = Field(min_length=1)
     grid: list[GridBlock] = Field(min_length=1)
@@ -168,6 +216,42 @@ class Study(Strict):
     training: Training
     checkpoints: Checkpoints
     evaluation: Evaluation
+
+    @model_validator(mode="after")
+    def _grid_is_bounded(self) -> "Study":
+        if (cells := sum(block.size for block in self.grid)) > MAX_CELLS:
+            raise ValueError(f"grid: {cells} cells, more than {MAX_CELLS}: shorten its axes")
+        return self
+
+    @model_validator(mode="after")
+    def _samples_differ(self) -> "Study":
+        for name, benchmark in self.benchmarks.items():
+            if self.evaluation.top_k == 1 and benchmark.k > 1:
+                raise ValueError(
+                    f"evaluation.top_k: 1 makes all answers to a problem equal, and "
+                    f"benchmarks.{name}.k asks for {benchmark.k}: take k: 1, or top_k: 0"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _answers_have_seeds(self) -> "Study":
+        for name, scale in self.scales.items():
+            spacing = max(scale.evaluation_batch, self.evaluation.samples_per_wave)
+            chunks = sum(self._chunks(scale, benchmark) for benchmark in self.benchmarks.values())
+            if 2 * chunks * spacing > SEEDS_OF_ANSWERS:
+                raise ValueError(
+                    f"scales.{name}.evaluation_batch: {chunks} chunks of answers with {spacing} "
+                    "seeds each are more than there are: lower evaluation_batch, or raise "
+                    "evaluation.samples_per_wave"
+                )
+        return self
+
+    def _chunks(self, scale: Scale, benchmark: Benchmark) -> int:
+        """How many chunks `evaluation.sample.plan_chunks` makes of a benchmark."""
+        wave = min(self.evaluation.samples_per_wave, benchmark.k)
+        problems = min(benchmark.limit or benchmark.n_problems, benchmark.n_problems)
+        size = max(1, scale.evaluation_batch // wave)
+        return math.ceil(benchmark.k / wave) * math.ceil(problems / size)
 
     @model_validator(mode="after")
     def _references_exist(self) -> "Study":
@@ -188,6 +272,11 @@ class Study(Strict):
         if scratch and not isinstance(self.problems, ClockProblems):
             raise ValueError(
                 f"scales.{scratch[0]}.model: source from_scratch needs problems with source clock"
+            )
+        if scratch and self.training.max_completion_tokens >= MAX_POSITIONS:
+            raise ValueError(
+                f"training.max_completion_tokens {self.training.max_completion_tokens}: "
+                f"scales.{scratch[0]}.model has {MAX_POSITIONS} positions; lower it"
             )
         prompts = self.training.rollouts_per_step // self.training.group_size
         if self.prompt_selection and self.prompt_selection.keep < prompts:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from grpo_replay.config import NoReplay, Scale, Study
 from grpo_replay.errors import ConfigError, listing, suggestion
 from grpo_replay.files import digest
-from grpo_replay.sources import Benchmark
+from grpo_replay.sources import Benchmark, PretrainedModel
 
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
 # of a package.
@@ -51,8 +51,11 @@ class Cell(BaseModel):
 
 
 def number_text(value: float | int) -> str:
-    """The one canonical text of a number in a cell id: 0.50 and 0.5 are "0.5", 1.0 is "1"."""
-    return f"{value:g}"
+    """The one canonical text of a number in a cell id: 0.50 and 0.5 are "0.5", 1.0 is "1"; two
+    numbers never share one.
+    """
+    text = f"{value:g}"  # six digits
+    return text if float(text) == value else repr(value)
 
 
 def axes_text(tau_max: int, replay_ratio: float, alpha: float | None) -> str:
@@ -64,6 +67,9 @@ def axes_text(tau_max: int, replay_ratio: float, alpha: float | None) -> str:
 def expand(study: Study) -> dict[str, Cell]:
     """All cells of a study by id, base models first, in the order of the study file; shared cells
     appear once.
+
+    Raises:
+        ConfigError: where two different cells would have one id, thus one folder.
     """
     bases = (
         Cell(cell=f"{scale}/base", scale=scale, method="base") for scale in _used_scales(study)
@@ -80,7 +86,10 @@ def expand(study: Study) -> dict[str, Cell]:
         )
         for scale, method, tau_max, ratio, alpha, seed in product(*axes):
             cell = _cell(study, scale, method, tau_max, ratio, alpha, seed)
-            cells.setdefault(cell.cell, cell)
+            if cells.setdefault(cell.cell, cell) != cell:
+                raise ConfigError(
+                    f"grid: two different cells are named {cell.cell!r}: rename a method"
+                )
     return cells
 
 
@@ -146,14 +155,22 @@ def start_model(study: Study, scale: str) -> str:
 
 
 def base_model(scale: Scale) -> dict:
-    """What decides a base model; the number of its parameters is the plan's alone."""
-    model = scale.model.model_dump(mode="json")
-    return model | ({"parameters": 1} if "parameters" in model else {})
+    """What decides a base model; not the number of its parameters, which is for the plan and for
+    the check of what was fetched.
+    """
+    return scale.model.model_dump(mode="json", exclude={"parameters"})
+
+
+def model_parameters(scale: Scale) -> int:
+    """How many parameters a pretrained model has by the study; 0 of one that is made."""
+    return scale.model.parameters if isinstance(scale.model, PretrainedModel) else 0
 
 
 def benchmark_problems(benchmark: Benchmark) -> dict:
-    """What decides a benchmark's problems: not its title, nor how often each is answered."""
-    return benchmark.model_dump(mode="json") | {"title": "-", "k": 1}
+    """What decides a benchmark's problems (`BenchmarkProblems`): not its title, nor how often each
+    is answered.
+    """
+    return benchmark.model_dump(mode="json", exclude={"title", "k"})
 
 
 def resolve(study: Study, cell: Cell) -> dict:

@@ -5,7 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
-from grpo_replay.clock_arithmetic import make_problems as make_clock_problems
+from grpo_replay.clock_arithmetic import check_problems as check_clock_problems
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
 from grpo_replay.files import read_json
@@ -143,16 +143,10 @@ def _complaint(check, key: str, argument) -> str | None:
 
 def _check_source(source: Source) -> None:
     if isinstance(source, ClockBenchmark):
-        make_clock_problems(
-            source.steps,
-            source.n_problems,
-            source.hours,
-            source.max_step,
-            source.seed,
-            "benchmark",
-        )
+        sizes = (source.n_problems, source.hours, source.max_step)
+        check_clock_problems(source.steps, *sizes, "benchmark")
     if isinstance(source, ClockProblems):
-        make_clock_problems(source.steps, source.count, source.hours, source.max_step, source.seed)
+        check_clock_problems(source.steps, source.count, source.hours, source.max_step)
     for file in source_files(source):
         problems = read_problems(file)
         if isinstance(source, FileBenchmark) and len(problems) != source.n_problems:

@@ -5,21 +5,41 @@ Importing this module must stay cheap, as config.py's.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+from grpo_replay.ranges import (
+    ChainLength,
+    Count,
+    CountOrZero,
+    FileName,
+    Fraction,
+    Generated,
+    Hours,
+    Layers,
+    LearningRate,
+    Line,
+    MaxStep,
+    Parameters,
+    Rollouts,
+    Samples,
+    Seed,
+    Tokens,
+    Width,
+)
+
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")]
 RowsFile = Annotated[str, Field(pattern=r"^(\w[^/]*/)*\w[^/]*\.(jsonl|json|parquet)$")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-NonNegativeInt = Annotated[int, Field(ge=0)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
-ChainLength = Annotated[int, Field(ge=1, le=26)]  # moves are named A to Z
+
+MAX_POSITIONS = 1024  # of a model from scratch: tokens of a prompt and its answer together
 
 
 class Strict(BaseModel):
-    """Base of every section: frozen, and an unknown key is an error, not a silent default."""
+    """Base of every section: frozen, and an unknown key is an error, not a silent default; true is
+    no number, and neither is the text "1".
+    """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class ClockProblems(Strict):
@@ -28,11 +48,11 @@ class ClockProblems(Strict):
     """
 
     source: Literal["clock"]
-    hours: Annotated[int, Field(ge=2, le=10)]
-    max_step: PositiveInt
-    steps: list[ChainLength] = Field(min_length=1)
-    count: PositiveInt
-    seed: NonNegativeInt
+    hours: Hours
+    max_step: MaxStep
+    steps: list[ChainLength] = Field(min_length=1, max_length=26)
+    count: Generated
+    seed: Seed
     wrap_error: Fraction
     random_error: Fraction
 
@@ -55,7 +75,7 @@ class DataFile(Strict):
     where that is unset the same problems come from the Hub.
     """
 
-    file: str
+    file: FileName
     hub: HubFile | None = None
 
 
@@ -63,22 +83,27 @@ class FileProblems(DataFile):
     """Training problems; at most `max_dropped` rows without a usable answer are left out."""
 
     source: Literal["file"]
-    limit: PositiveInt | None = None
-    max_dropped: NonNegativeInt = 0
+    limit: Count | None = None
+    max_dropped: CountOrZero = 0
 
 
-class ClockBenchmark(Strict):
-    """A generated benchmark: chains of one length."""
+class ClockBenchmarkProblems(Strict):
+    """The problems of a generated benchmark: chains of one length."""
 
     source: Literal["clock"]
-    title: str
-    hours: Annotated[int, Field(ge=2, le=10)]
-    max_step: PositiveInt
+    hours: Hours
+    max_step: MaxStep
     steps: ChainLength
-    n_problems: PositiveInt
-    k: PositiveInt
-    seed: NonNegativeInt
+    n_problems: Generated
+    seed: Seed
     limit: None = None
+
+
+class ClockBenchmark(ClockBenchmarkProblems):
+    """A generated benchmark: its problems, its title, and how often each is answered."""
+
+    title: Line
+    k: Samples
 
     @property
     def chance(self) -> float:
@@ -86,14 +111,21 @@ class ClockBenchmark(Strict):
         return 100.0 / self.hours
 
 
-class FileBenchmark(DataFile):
-    """A benchmark; `n_problems` is checked on loading, `limit` keeps the first ones."""
+class FileBenchmarkProblems(DataFile):
+    """The problems of a benchmark; `n_problems` is checked on loading, `limit` keeps the first
+    ones.
+    """
 
     source: Literal["file"]
-    title: str
-    n_problems: PositiveInt
-    k: PositiveInt
-    limit: PositiveInt | None = None
+    n_problems: Count
+    limit: Count | None = None
+
+
+class FileBenchmark(FileBenchmarkProblems):
+    """A benchmark: its problems, its title, and how often each is answered."""
+
+    title: Line
+    k: Samples
 
     @property
     def chance(self) -> float:
@@ -103,6 +135,9 @@ class FileBenchmark(DataFile):
 
 TrainingProblems = Annotated[ClockProblems | FileProblems, Field(discriminator="source")]
 Benchmark = Annotated[ClockBenchmark | FileBenchmark, Field(discriminator="source")]
+BenchmarkProblems = Annotated[
+    ClockBenchmarkProblems | FileBenchmarkProblems, Field(discriminator="source")
+]
 
 
 class PromptSelection(Strict):
@@ -110,31 +145,41 @@ class PromptSelection(Strict):
     rollouts is mixed.
     """
 
-    candidates: PositiveInt
-    rollouts: Annotated[int, Field(ge=2)]
-    max_completion_tokens: PositiveInt
-    keep: PositiveInt
-    seed: NonNegativeInt
+    candidates: Count
+    rollouts: Rollouts
+    max_completion_tokens: Tokens
+    keep: Count
+    seed: Seed
+
+    @model_validator(mode="after")
+    def _candidates_suffice(self) -> "PromptSelection":
+        if self.keep > self.candidates:
+            raise ValueError(f"keep {self.keep} is more than the {self.candidates} candidates")
+        return self
 
 
 class FromScratchModel(Strict):
     """A small Qwen3-architecture model that the workflow trains on worked solutions with errors."""
 
     source: Literal["from_scratch"]
-    hidden_size: PositiveInt
-    layers: PositiveInt
-    heads: PositiveInt
-    kv_heads: PositiveInt
-    intermediate_size: PositiveInt
-    updates: PositiveInt
-    texts_per_update: PositiveInt
-    learning_rate: PositiveFloat
-    seed: NonNegativeInt
+    hidden_size: Width
+    layers: Layers
+    heads: Width
+    kv_heads: Width
+    intermediate_size: Width
+    updates: Count
+    texts_per_update: Count
+    learning_rate: LearningRate
+    seed: Seed
 
     @model_validator(mode="after")
     def _heads_divide(self) -> "FromScratchModel":
         if self.hidden_size % self.heads or self.heads % self.kv_heads:
             raise ValueError("hidden_size must be a multiple of heads, heads of kv_heads")
+        if self.hidden_size // self.heads % 2:  # rotary positions turn pairs of numbers
+            raise ValueError(
+                f"hidden_size / heads must be even, found {self.hidden_size // self.heads}"
+            )
         return self
 
 
@@ -146,7 +191,7 @@ class PretrainedModel(Strict):
     source: Literal["pretrained"]
     name: Repository
     revision: Commit
-    parameters: PositiveInt
+    parameters: Parameters
 
 
 Model = Annotated[FromScratchModel | PretrainedModel, Field(discriminator="source")]
@@ -157,8 +202,8 @@ class WarmStart(DataFile):
     result.
     """
 
-    steps: PositiveInt
-    batch_size: PositiveInt
-    learning_rate: PositiveFloat
-    max_tokens: PositiveInt
-    seed: NonNegativeInt
+    steps: Count
+    batch_size: Count
+    learning_rate: LearningRate
+    max_tokens: Tokens
+    seed: Seed

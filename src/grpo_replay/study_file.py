@@ -1,13 +1,16 @@
 """Read a study file: one complete file (config/studies/*.yaml), all its mistakes listed at once."""
 
+from functools import cache
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError, suggestion
 from grpo_replay.sources import Strict
+from grpo_replay.study_yaml import read_yaml
+
+MAX_MISTAKES = 40  # as many as a person reads
 
 
 def load_study(path: Path | str) -> Study:
@@ -17,23 +20,18 @@ def load_study(path: Path | str) -> Study:
         ConfigError: naming the file, and for every mistake its key, the value and the repair.
     """
     path = Path(path)
-    if not path.is_file():
+    if not _is_file(path):
         names = sorted(p.stem for p in path.parent.glob("*.yaml"))
         raise ConfigError(
             f"{path}: no such study{suggestion(path.stem, names)}; there are: {', '.join(names)}"
         )
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: a study is a mapping of keys, found {type(content).__name__}")
     try:
         study = Study.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(
-            "\n".join(_describe(path, item, content) for item in error.errors())
-        ) from error
+        raise ConfigError(_describe_all(path, error, content)) from error
     if study.study != path.stem:
         raise ConfigError(
             f"{path}: study: {study.study!r} must equal the file's name {path.stem!r}"
@@ -41,16 +39,35 @@ def load_study(path: Path | str) -> Study:
     return study
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def _describe_all(path: Path, error: ValidationError, content: dict) -> str:
+    found = error.errors()
+    lines = [_describe(path, item, content) for item in found[:MAX_MISTAKES]]
+    more = len(found) - len(lines)
+    return "\n".join(lines + ([f"{path}: and {more} more mistakes"] if more else []))
+
+
 def _describe(path: Path, item: dict, content: dict) -> str:
     key = _dotted(item["loc"], content)
     if item["type"] == "extra_forbidden":
-        return f"{path}: {key}: unknown key{suggestion(str(item['loc'][-1]), _known_keys())}"
+        return f"{path}: {key}: unknown key{suggestion(str(item['loc'][-1])[:80], _known_keys())}"
     if item["type"] == "missing":
         return f"{path}: {key}: missing; see config/README.md"
     message = item["msg"].removeprefix("Value error, ")
     if isinstance(item["input"], dict | list):
         return f"{path}: {key or 'study'}: {message}"
-    return f"{path}: {key}: {message} (found {item['input']!r})"
+    return f"{path}: {key}: {message} (found {_shown(item['input'])})"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def _dotted(location: tuple, content: object) -> str:
@@ -62,7 +79,7 @@ def _dotted(location: tuple, content: object) -> str:
         if part in tags and not (keys and keys[-1] is None):
             keys.append(None)  # the tag of this section; a second one is a key of that name
             continue
-        keys.append(str(part))
+        keys.append(str(part)[:80])
         node = _inside(node, part)
     return ".".join(key for key in keys if key is not None)
 
@@ -70,22 +87,12 @@ def _dotted(location: tuple, content: object) -> str:
 def _inside(node: object, part: str | int) -> object:
     if isinstance(node, dict):
         return node.get(part)
-    return node[part] if isinstance(node, list) and isinstance(part, int) else None
+    # What is missing in a list has a place beyond its end.
+    there = isinstance(node, list) and isinstance(part, int) and part < len(node)
+    return node[part] if there else None
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML, but a key that stands twice in a mapping is an error: the first would be lost."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        keys = [self.construct_object(key, deep=deep) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} stands twice", node.start_mark
-                )
-        return super().construct_mapping(node, deep)
-
-
+@cache
 def _known_keys() -> list[str]:
     """Every key of every section: good enough to suggest a repair for a misspelt one."""
     return sorted({key for section in _sections(Strict) for key in section.model_fields})

@@ -23,7 +23,7 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from grpo_replay.errors import DataError, ModelError
+from grpo_replay.errors import ConfigError, DataError, ModelError
 from grpo_replay.evaluation.engines import TransformersEngine, open_engine
 from grpo_replay.evaluation.model_folder import open_folder
 from grpo_replay.evaluation.nucleus import Nucleus
@@ -259,6 +259,12 @@ def test_a_damaged_line_is_an_error(
 
 
 # --- chunks ----------------------------------------------------------------------------------
+
+
+def test_chunks_for_which_there_are_no_seeds_are_refused() -> None:
+    settings = dataclasses.replace(SETTINGS, batch=2**30, k={"a": 24})
+    with pytest.raises(ConfigError, match="evaluation_batch: 1073741824 seeds a chunk"):
+        plan_chunks({"a": [1]}, settings)
 
 
 @pytest.mark.parametrize("batch", [1, 16, 20, 4096])

@@ -10,6 +10,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # A module may import from layers below its own, and from its own.
 LAYERS = [
     {"errors", "files", "source_record", "failed_jobs"},
+    {"ranges"},
     {"sources"},
     {
         "config",
@@ -25,7 +26,7 @@ LAYERS = [
         "devices",
         "rollout_server",
     },
-    {"grid", "clock_arithmetic", "study_file", "settings"},
+    {"grid", "clock_arithmetic", "study_file", "study_yaml", "oddities", "settings"},
     {"math_answers", "replay"},
     {"hub"},
     {"problems"},

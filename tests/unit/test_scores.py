@@ -132,7 +132,7 @@ def test_answers_of_other_settings_are_not_scored(scored, path: str, rule: str):
         {"problems": {"wrap_error": 0.9}},
         {"benchmarks": {"easy": {"seed": 5}}},
         {"benchmarks": {"hard": {"n_problems": 6}}},
-        {"training": {"learning_rate": 1.0}},
+        {"training": {"learning_rate": 0.1}},
         {"evaluation": {"grade_timeout_seconds": 1.0}},
     ],
 )

@@ -23,6 +23,7 @@ gc.set_threshold(100_000, 20, 50)
 from grpo_replay import announcements, devices, gpu_memory, grid, plan
 from grpo_replay.settings import STUDY_VARIABLE, TRACKING_VARIABLE
 from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
+from grpo_replay.oddities import oddities
 from grpo_replay.rollout_server import server_address
 from grpo_replay.study_file import load_study
 from grpo_replay.errors import GrpoReplayError, listing, suggestion

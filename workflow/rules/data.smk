@@ -47,6 +47,8 @@ rule make_base_model:
         runtime=lambda wildcards, attempt: plan.minutes_allowed(
             scale_of(wildcards).hours_base, attempt
         ),
+        # What is only compared: its correction makes no model again.
+        parameters=lambda wildcards: grid.model_parameters(scale_of(wildcards)),
     params:
         model=lambda wildcards: grid.base_model(scale_of(wildcards)),
         problems=STUDY.problems.model_dump(mode="json"),

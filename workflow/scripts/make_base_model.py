@@ -11,7 +11,9 @@ with job(snakemake.log[0], f"base model {snakemake.wildcards.scale}") as termina
     from grpo_replay.training.models import make_base_model
 
     terminal.say("started")
-    model = TypeAdapter(Model).validate_python(snakemake.params.model)
+    compared = snakemake.resources.parameters  # 0 of a model that is made here
+    settings = snakemake.params.model | ({"parameters": compared} if compared else {})
+    model = TypeAdapter(Model).validate_python(settings)
     problems = TypeAdapter(TrainingProblems).validate_python(snakemake.params.problems)
     figures = make_base_model(model, problems, Path(snakemake.output.model))
     terminal.say(", ".join(f"{name} {value:g}" for name, value in figures.items()))

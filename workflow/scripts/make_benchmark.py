@@ -6,7 +6,7 @@ with job(snakemake.log[0], f"benchmark {snakemake.wildcards.benchmark}"):
     from pydantic import TypeAdapter
 
     from grpo_replay.evaluation.benchmarks import make_benchmark
-    from grpo_replay.sources import Benchmark
+    from grpo_replay.sources import BenchmarkProblems
 
-    settings = TypeAdapter(Benchmark).validate_python(snakemake.params.settings)
+    settings = TypeAdapter(BenchmarkProblems).validate_python(snakemake.params.settings)
     make_benchmark(settings, snakemake.output.problems)

@@ -8,10 +8,12 @@ from grpo_replay.errors import DataError
 from grpo_replay.problems import first, load_problems, with_readable_golds, write_problems
 
 if TYPE_CHECKING:
-    from grpo_replay.sources import ClockBenchmark, FileBenchmark
+    from grpo_replay.sources import ClockBenchmarkProblems, FileBenchmarkProblems
 
 
-def make_benchmark(settings: "ClockBenchmark | FileBenchmark", output: Path | str) -> None:
+def make_benchmark(
+    settings: "ClockBenchmarkProblems | FileBenchmarkProblems", output: Path | str
+) -> None:
     """Write the problems of a benchmark to `output`.
 
     A file must hold exactly `n_problems` problems with readable golds, before `limit` keeps the

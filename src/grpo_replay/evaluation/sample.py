@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from grpo_replay.errors import ConfigError
 from grpo_replay.evaluation.engines import Engine, engine_facts, hardware_facts, open_engine
 from grpo_replay.evaluation.model_folder import ModelFolder, open_folder
 from grpo_replay.evaluation.sample_files import (
@@ -89,6 +90,8 @@ def plan_chunks(lengths: dict[str, list[int]], settings: SamplingSettings) -> li
 def _spaced_seed(key: str, spacing: int, taken: set[int]) -> int:
     """Return a multiple of `spacing` below 2^31 for a key, and never one that is taken."""
     slots = SEED_LIMIT // spacing
+    if len(taken) >= slots:  # the study's check says so before any job
+        raise ConfigError(f"evaluation_batch: {spacing} seeds a chunk leave no free ones; lower it")
     slot = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) % slots
     while slot in taken:
         slot = (slot + 1) % slots

@@ -19,6 +19,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3Config,
 from grpo_replay.clock_arithmetic import draw_problem, worked_solution
 from grpo_replay.files import whole_folder
 from grpo_replay.prompts import chat_messages
+from grpo_replay.sources import MAX_POSITIONS
 from grpo_replay.training.finite import clip_gradient
 from grpo_replay.weights import check_finite
 
@@ -36,7 +37,6 @@ CHAT_TEMPLATE = (
 )
 VOCABULARY_SIZE = 384  # 256 bytes, the special tokens, and the words of the prompt
 TOKENIZER_TEXTS = 200
-MAX_POSITIONS = 1024
 IGNORED = -100  # label of the tokens that the loss leaves out
 WARM_UP_SHARE = 0.1
 FIGURE_UPDATES = 20  # the reported loss is the mean over the last updates
