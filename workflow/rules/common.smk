@@ -194,6 +194,22 @@ def check_hardware():
         raise WorkflowError(str(error)) from None
 
 
+def check_retraining():
+    """Stop a run that would remove trained models: Snakemake removes what a job makes before it."""
+    if config.get("retrain") or workflow.touch:
+        return
+    dag = workflow.persistence.dag
+    reasons = {
+        str(job.output.model): str(dag.reason(job))
+        for job in planned_jobs()
+        if job.rule.name in ("train_policy", "warm_start") and Path(job.output.model).is_dir()
+    }
+    try:
+        plan.check_retraining(reasons, config_text(config))
+    except GrpoReplayError as error:
+        raise WorkflowError(str(error)) from None
+
+
 def missed():
     """How often the MLflow store was out of reach at the end of a run: once more, and the next run
     brings it up to date.
@@ -204,7 +220,8 @@ def missed():
 
 def opening(cores):
     """What a run will make, and about how long that takes."""
-    return announcements.opening(STUDY, CHOSEN, Path(RESULTS), cores, declared("gpu"))
+    trainings = sum(job.rule.name == "train_policy" for job in planned_jobs())
+    return announcements.opening(STUDY, CHOSEN, Path(RESULTS), cores, declared("gpu"), trainings)
 
 
 def closing():
