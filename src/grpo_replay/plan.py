@@ -49,7 +49,7 @@ def check_retraining(reasons: dict[str, str], config: str) -> None:
         return
     listed = "\n".join(f"  {model}: {reason}" for model, reason in sorted(reasons.items()))
     raise ConfigError(
-        f"this run would remove {len(reasons)} trained models and train them again:\n{listed}\n"
+        f"trained models: this run would remove {len(reasons)} and train them again:\n{listed}\n"
         f"Nothing has been removed. If that is meant: --config {config} retrain=True. If the "
         'results were only copied or moved, and nothing else has changed: see "Moving results" '
         "in README.md"

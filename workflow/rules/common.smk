@@ -196,18 +196,27 @@ def check_hardware():
 
 def check_retraining():
     """Stop a run that would remove trained models: Snakemake removes what a job makes before it."""
-    if config.get("retrain") or workflow.touch:
+    if config.get("retrain") and not workflow.touch:
         return
     dag = workflow.persistence.dag
     reasons = {
         str(job.output.model): str(dag.reason(job))
         for job in planned_jobs()
         if job.rule.name in ("train_policy", "warm_start") and Path(job.output.model).is_dir()
+        # `--touch` removes nothing, but must not pass a model of other settings off as current.
+        and not (workflow.touch and is_current(job))
     }
     try:
         plan.check_retraining(reasons, config_text(config))
     except GrpoReplayError as error:
         raise WorkflowError(str(error)) from None
+
+
+def is_current(job):
+    """Whether a training's record holds the present settings; a warm start has no such record."""
+    if job.rule.name == "warm_start":
+        return True
+    return plan.is_trained(STUDY, CELLS[job.wildcards.cell], Path(RESULTS))
 
 
 def missed():
