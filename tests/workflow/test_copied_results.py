@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from repository_copy import Workflow
+from repository_copy import Workflow, copy_repository
 
 from grpo_replay.files import folder_digest
 
@@ -24,3 +24,15 @@ def test_copied_results_lose_no_model(finished: Workflow, tmp_path: Path) -> Non
     assert touched.returncode == 0, touched.stdout + touched.stderr
     assert "train_policy" not in workflow.jobs()
     assert [folder_digest(model) for model in models] == before
+
+
+def test_a_run_stops_before_it_removes_a_model(tmp_path: Path) -> None:
+    """Also `--touch`, where no record says that the model is of these settings."""
+    workflow = copy_repository(tmp_path / "copy")
+    model = workflow.results / "cells/s/grpo-seed42/model"
+    model.mkdir(parents=True)
+    (model / "weights").write_text("hours of work")
+    for arguments in (["cells"], ["cells", "--touch"]):
+        done = workflow.run(*arguments)
+        assert done.returncode != 0 and "retrain=True" in done.stdout + done.stderr
+        assert (model / "weights").read_text() == "hours of work"
