@@ -67,6 +67,7 @@ onstart:
     if "plan" in planned_rules():
         print(study_plan())
     if planned_rules() != {"plan"}:
+        check_retraining()
         check_hardware()
         # A cluster is told a number of jobs, this machine one of cores.
         limits = workflow.resource_settings

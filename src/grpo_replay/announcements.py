@@ -10,16 +10,24 @@ from grpo_replay.settings import without_credentials
 
 
 def opening(
-    study: Study, cells: dict[str, Cell], results: Path, jobs: int, declared_gpus: int
+    study: Study,
+    cells: dict[str, Cell],
+    results: Path,
+    jobs: int,
+    declared_gpus: int,
+    trainings: int,
 ) -> str:
-    """One line for the start of a run; `jobs` is how many run at a time."""
+    """One line for the start of a run; `jobs` is how many run at a time, `trainings` how many
+    cells this run will train.
+    """
     costs = cell_costs(study, cells.values(), results, scale_hours(study, results))
     finished = sum(cost.finished for cost in costs)
     gpus = usable_gpus(study, cells.values(), declared_gpus)
     hours = wall_time([cost.left for cost in costs], gpus or max(1, jobs))
     where = f"{gpus} GPUs" if gpus else f"{jobs} cores, {jobs} jobs at a time"
     return (
-        f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished; "
+        f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished, "
+        f"{trainings} to be trained in this run; "
         f"about {duration(hours)} on {where}.\n"
         f"Progress is shown here, each job's own output is in {results}/logs.\n"
     )

@@ -38,6 +38,24 @@ def is_trained(study: Study, cell: Cell, results: Path) -> bool:
     return made and read_json(settings) == training_settings(study, cell)
 
 
+def check_retraining(reasons: dict[str, str], config: str) -> None:
+    """Refuse a run that would remove trained models; `reasons` says why, by the model's path, and
+    `config` is what follows `--config` (`settings.config_text`).
+
+    Raises:
+        ConfigError: with every model, its reason and both repairs.
+    """
+    if not reasons:
+        return
+    listed = "\n".join(f"  {model}: {reason}" for model, reason in sorted(reasons.items()))
+    raise ConfigError(
+        f"trained models: this run would remove {len(reasons)} and train them again:\n{listed}\n"
+        f"Nothing has been removed. If that is meant: --config {config} retrain=True. If the "
+        'results were only copied or moved, and nothing else has changed: see "Moving results" '
+        "in README.md"
+    )
+
+
 def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> dict[str, Cell]:
     """The cells that `only` names: a glob over ids, `finished`, or all of them where it is empty.
 

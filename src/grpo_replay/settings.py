@@ -8,7 +8,7 @@ from pathlib import Path
 from grpo_replay.errors import ConfigError, suggestion
 
 STORE_FILE = "mlflow.db"  # MLflow's store, in the folder of results
-SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only")
+SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only", "retrain")
 DEFAULT_RESULTS = "results"  # config/config.yaml's
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 STUDY_VARIABLE = "GRPO_REPLAY_STUDY"  # what was typed: jobs know the study by its name alone
@@ -22,10 +22,10 @@ def check_settings(config: dict) -> None:
     Raises:
         ConfigError: naming the key, and the one that was probably meant.
     """
-    if not isinstance(config.get("copy_models", False), bool):
-        raise ConfigError(
-            f"--config copy_models: {config['copy_models']!r} is neither True nor False"
-        )
+    for switch in ("copy_models", "retrain"):
+        value = config.get(switch, False)
+        if not isinstance(value, bool):
+            raise ConfigError(f"--config {switch}: {value!r} is neither True nor False")
     for key in config:
         if key not in SETTINGS:
             raise ConfigError(

@@ -98,7 +98,7 @@ def test_base_models_are_counted_once_a_scale(nano: Study, tmp_path: Path) -> No
     assert lines["with --until train_policy"][:2] == ["0.255", "0.255"]
     cells = select(expand(nano), "s/ours-tau1-*,s/grpo*")
     assert hours_left(nano, cells, tmp_path, workers=2) == pytest.approx(0.02 + 0.013 + 0.007)
-    assert "about 2 minutes on 2 cores" in opening(nano, cells, tmp_path, 2, declared_gpus=0)
+    assert "about 2 minutes on 2 cores" in opening(nano, cells, tmp_path, 2, 0, trainings=6)
     (tmp_path / "base_models" / "s").mkdir(parents=True)
     assert hours_left(nano, cells, tmp_path, workers=2) == pytest.approx(0.013 + 0.007)
     assert rows(plan_text(nano, cells, tmp_path, gpus=0))["total"][:2] == ["0.04", "0.06"]
@@ -133,7 +133,7 @@ def test_a_run_that_leaves_gpus_idle_takes_no_less_time(paper: Study, tmp_path: 
     assert "wall time on 8 GPUs" in text
     assert rows(text)["table01"] == ["1 of 12", "1", "41", "41", "11 hours"]
     assert {line[-8:] for line in text.splitlines() if line.startswith("table0")} == {"11 hours"}
-    assert "about 11 hours on 8 GPUs" in opening(paper, cells, tmp_path, jobs=1, declared_gpus=8)
+    assert "about 11 hours on 8 GPUs" in opening(paper, cells, tmp_path, 1, 8, trainings=1)
 
 
 def test_a_cell_that_is_trained_has_its_evaluation_left(paper: Study, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_what_is_finished_costs_nothing_more(paper: Study, tmp_path: Path) -> No
     cells = select(expand(paper), "0.6B/*")
     finish(paper, tmp_path, "0.6B/grpo-seed42", seconds=None)
     assert rows(plan_text(paper, cells, tmp_path, gpus=4))["0.6B"][1] == "5 of 6"
-    assert "6 cells, 1 of them finished" in opening(paper, cells, tmp_path, 1, declared_gpus=4)
+    assert "6 cells, 1 of them finished" in opening(paper, cells, tmp_path, 1, 4, trainings=5)
 
 
 def test_only_what_begun_cells_lack_is_lost(paper: Study, tmp_path: Path) -> None:
@@ -255,5 +255,5 @@ def test_more_gpus_than_declared_or_there_are_refused(paper: Study) -> None:
 
 
 def test_the_announcement_counts_gpus(paper: Study, tmp_path: Path) -> None:
-    text = opening(paper, expand(paper), tmp_path, jobs=64, declared_gpus=8)
+    text = opening(paper, expand(paper), tmp_path, 64, 8, trainings=1)
     assert "30 cells, 0 of them finished; about 175 hours on 8 GPUs" in text

@@ -195,6 +195,31 @@ def check_hardware():
         raise WorkflowError(str(error)) from None
 
 
+def check_retraining():
+    """Stop a run that would remove trained models: Snakemake removes what a job makes before it."""
+    if config.get("retrain") and not workflow.touch:
+        return
+    dag = workflow.persistence.dag
+    reasons = {
+        str(job.output.model): str(dag.reason(job))
+        for job in planned_jobs()
+        if job.rule.name in ("train_policy", "warm_start") and Path(job.output.model).is_dir()
+        # `--touch` removes nothing, but must not pass a model of other settings off as current.
+        and not (workflow.touch and is_current(job))
+    }
+    try:
+        plan.check_retraining(reasons, config_text(config))
+    except GrpoReplayError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def is_current(job):
+    """Whether a training's record holds the present settings; a warm start has no such record."""
+    if job.rule.name == "warm_start":
+        return True
+    return plan.is_trained(STUDY, CELLS[job.wildcards.cell], Path(RESULTS))
+
+
 def missed():
     """How often the MLflow store was out of reach at the end of a run: once more, and the next run
     brings it up to date.
@@ -205,7 +230,8 @@ def missed():
 
 def opening(cores):
     """What a run will make, and about how long that takes."""
-    return announcements.opening(STUDY, CHOSEN, Path(RESULTS), cores, declared("gpu"))
+    trainings = sum(job.rule.name == "train_policy" for job in planned_jobs())
+    return announcements.opening(STUDY, CHOSEN, Path(RESULTS), cores, declared("gpu"), trainings)
 
 
 def closing():
