@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from grpo_replay.replay.buffer import RolloutBuffer
-from grpo_replay.replay.mixing import ReplayMethod, compose
-from grpo_replay.replay.rollout import Rollout
-from grpo_replay.replay.samplers import AdvantageSampler
+from grpo_replay.methods.buffer import RolloutBuffer
+from grpo_replay.methods.composition import ReplayMethod, compose
+from grpo_replay.methods.priorities import AdvantageSampler
+from grpo_replay.methods.rollout import Rollout
 from grpo_replay.training.checkpoints import load_replay_state, save_replay_state
 
 REPETITIONS = 7

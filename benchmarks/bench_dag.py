@@ -18,9 +18,9 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "workflow"))
 from repository_copy import Workflow, listed_jobs
 
-from grpo_replay.config import Study
-from grpo_replay.grid import expand
-from grpo_replay.study_file import load_study
+from grpo_replay.study.cells import expand
+from grpo_replay.study.config import Study
+from grpo_replay.study.file import load_study
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ROOT / "config" / "studies"

@@ -18,9 +18,9 @@ from collections.abc import Callable
 
 from math_verify import parse, verify
 
-from grpo_replay.math_answers import Grade, grade_many
-from grpo_replay.problems import data_file, read_problems
-from grpo_replay.sources import DataFile
+from grpo_replay.tasks.config import DataFile
+from grpo_replay.tasks.math import Grade, grade_many
+from grpo_replay.tasks.problems import data_file, read_problems
 
 SAMPLES, CORES, SHOWN = 16, 2, 8
 Pair = tuple[str, str]

@@ -15,14 +15,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from grpo_replay import grid
-from grpo_replay.config import Checkpoints
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.models.make import make_base_model
+from grpo_replay.study.cells import expand, training_settings
+from grpo_replay.study.config import Checkpoints
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.tracking import live
 from grpo_replay.tracking.live import LiveRun, training_run
 from grpo_replay.tracking.store import make_store
-from grpo_replay.training.models import make_base_model
 from grpo_replay.training.run_training import train_policy
 
 ROOT = Path(__file__).parents[1]
@@ -89,7 +89,7 @@ def base_model(study: Any, folder: Path) -> Path:
 def main() -> None:
     """Train one cell and print the share."""
     study = load_study(ROOT / "config" / "studies" / "nano.yaml")
-    settings = grid.training_settings(study, grid.expand(study)[CELL])
+    settings = training_settings(study, expand(study)[CELL])
     live.LiveRun, clock = TimedRun, StepClock()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -21,10 +21,10 @@ from trl import GRPOTrainer
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "training"))
 from scripted import TINY, Script, cell_settings, tiny_study
 
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.models.from_scratch import make_network, save_folder, train_tokenizer
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training.arguments import trainer_arguments
-from grpo_replay.training.base_model import make_network, save_folder, train_tokenizer
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.run_training import boxed_answer_reward, build_trainer, training_set
 

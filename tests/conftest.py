@@ -6,8 +6,8 @@ import pytest
 import torch
 from random_model import save_random_model
 
-from grpo_replay.clock_arithmetic import make_problems
-from grpo_replay.problems import write_problems
+from grpo_replay.tasks.clock import make_problems
+from grpo_replay.tasks.problems import write_problems
 
 torch.set_num_threads(1)  # a model this small gains nothing from more
 

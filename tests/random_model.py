@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
-from grpo_replay.training.base_model import make_network, save_folder, train_tokenizer
+from grpo_replay.models.from_scratch import make_network, save_folder, train_tokenizer
 
 TEXTS = (("Start at 7 and go +2", "7+2=9 \\boxed{9}"),)
 

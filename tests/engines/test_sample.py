@@ -25,12 +25,13 @@ from transformers import (
 
 from grpo_replay.errors import ConfigError, DataError, ModelError
 from grpo_replay.evaluation.engines import TransformersEngine, open_engine
-from grpo_replay.evaluation.model_folder import open_folder
 from grpo_replay.evaluation.nucleus import Nucleus
-from grpo_replay.evaluation.sample import SamplingSettings, plan_chunks, sample_answers
+from grpo_replay.evaluation.sample import plan_chunks, sample_answers
 from grpo_replay.evaluation.sample_files import write_samples
-from grpo_replay.problems import read_problems
-from grpo_replay.prompts import chat_messages
+from grpo_replay.evaluation.settings import SamplingSettings
+from grpo_replay.models.folder import open_folder
+from grpo_replay.tasks.problems import read_problems
+from grpo_replay.tasks.prompts import chat_messages
 
 SETTINGS = SamplingSettings(
     sampler_version=1,

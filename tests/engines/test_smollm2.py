@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from grpo_replay.evaluation.engines import open_engine
-from grpo_replay.evaluation.model_folder import open_folder
-from grpo_replay.evaluation.sample import SamplingSettings
-from grpo_replay.sources import PretrainedModel
-from grpo_replay.study_file import load_study
-from grpo_replay.training.models import copy_pretrained
+from grpo_replay.evaluation.settings import SamplingSettings
+from grpo_replay.models.config import PretrainedModel
+from grpo_replay.models.folder import open_folder
+from grpo_replay.models.make import copy_pretrained
+from grpo_replay.study.file import load_study
 
 REPOSITORY = Path(__file__).parents[2]
 NAME = "SmolLM2-135M-Instruct"

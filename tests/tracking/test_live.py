@@ -29,9 +29,9 @@ from tracked_cells import (
     write_records,
 )
 
-from grpo_replay import grid
 from grpo_replay.errors import GrpoReplayWarning
 from grpo_replay.files import write_json
+from grpo_replay.study.cells import resolve
 from grpo_replay.tracking import live, store
 from grpo_replay.tracking.cell_results import ALIVE_SECONDS
 from grpo_replay.tracking.live import DRAIN_SECONDS, training_run
@@ -166,7 +166,7 @@ def test_a_training_that_runs_is_not_taken_for_dead(results: Path) -> None:
 
 def test_what_has_not_begun_has_no_run(results: Path) -> None:
     for cell in (OURS, "s/base"):
-        write_json(results / "cells" / cell / "cell.json", grid.resolve(STUDY, CELLS[cell]))
+        write_json(results / "cells" / cell / "cell.json", resolve(STUDY, CELLS[cell]))
     assert sync_study(STUDY, results)
     assert not runs_of(results, OURS) and not runs_of(results, "s/base")
 

@@ -7,10 +7,10 @@ from statistics import stdev
 import pytest
 from tracked_cells import FILE, make_records
 
-from grpo_replay import grid
-from grpo_replay.config import Study
 from grpo_replay.files import write_json, write_text
-from grpo_replay.study_file import load_study
+from grpo_replay.study.cells import Cell, config_hash, expand, resolve
+from grpo_replay.study.config import Study
+from grpo_replay.study.file import load_study
 from grpo_replay.tracking.store import Store
 from grpo_replay.tracking.summaries import sync_summaries
 
@@ -23,12 +23,12 @@ def two_seeds(tmp_path: Path) -> Study:
     return load_study(tmp_path / "studies" / "tiny.yaml")
 
 
-def finish(results: Path, study: Study, cell: grid.Cell, accuracy: float) -> None:
+def finish(results: Path, study: Study, cell: Cell, accuracy: float) -> None:
     """What a cell leaves, as far as summaries look at it."""
-    folder, resolved = results / "cells" / cell.cell, grid.resolve(study, cell)
+    folder, resolved = results / "cells" / cell.cell, resolve(study, cell)
     row = {"avg_at_k": accuracy, "pass_at_k": 90.0, "mean_length": 12.0}
     benchmarks = {name: row | {"k": b.k} for name, b in study.benchmarks.items()}
-    scores = {"config_hash": grid.config_hash(resolved), "benchmarks": benchmarks}
+    scores = {"config_hash": config_hash(resolved), "benchmarks": benchmarks}
     records = "".join(json.dumps(record) + "\n" for record in make_records(4))
     write_text(folder / "train" / "metrics.jsonl", records)
     (folder / "model").mkdir()
@@ -38,7 +38,7 @@ def finish(results: Path, study: Study, cell: grid.Cell, accuracy: float) -> Non
 
 
 def test_a_parent_carries_mean_spread_and_figure(results: Path, two_seeds: Study) -> None:
-    cells = [c for c in grid.expand(two_seeds).values() if c.method == "ours"]
+    cells = [c for c in expand(two_seeds).values() if c.method == "ours"]
     accuracy = {(10, 42): 40.0, (10, 43): 60.0, (1, 42): 30.0, (1, 43): 36.0}
     for cell in cells:
         finish(results, two_seeds, cell, accuracy[cell.tau_max, cell.seed])

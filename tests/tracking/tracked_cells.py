@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 from mlflow.entities import Run
 
-from grpo_replay import grid
-from grpo_replay.study_file import load_study
+from grpo_replay.study.cells import expand, training_settings
+from grpo_replay.study.file import load_study
 from grpo_replay.tracking import live
 from grpo_replay.tracking.live import training_run
 from grpo_replay.tracking.store import Store
 
 FILE = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
 STUDY = load_study(FILE)
-CELLS = grid.expand(STUDY)
+CELLS = expand(STUDY)
 PATIENCE = 600.0  # seconds until a wait is given up: no machine, however busy, should need them
 STEPS = 20  # of the program's training
 GRPO, OURS = "s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42"
@@ -29,7 +29,7 @@ GRPO, OURS = "s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42"
 
 def settings_of(cell: str) -> dict:
     """What the training of a cell gets."""
-    return grid.training_settings(STUDY, CELLS[cell])
+    return training_settings(STUDY, CELLS[cell])
 
 
 def make_records(steps: int) -> list[dict]:

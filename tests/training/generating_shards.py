@@ -6,8 +6,8 @@ from pathlib import Path
 from scripted import TINY, cell_settings, tiny_study
 from sharded_cpu import allow_sharding, sharded
 
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training import run_training
 from grpo_replay.training.records import TrainingRecords
 

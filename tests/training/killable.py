@@ -15,7 +15,7 @@ from pathlib import Path
 from scripted import Script, cell_settings, tiny_study
 from sharded_cpu import allow_sharding, sharded
 
-from grpo_replay.config import Checkpoints
+from grpo_replay.study.config import Checkpoints
 from grpo_replay.training import checkpoints as checkpoints_module
 from grpo_replay.training import run_training, trainer
 from grpo_replay.training.records import TrainingRecords

@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from grpo_replay.config import Replay, Study
-from grpo_replay.grid import expand, training_settings
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.study.cells import expand, training_settings
+from grpo_replay.study.config import Replay, Study
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.run_training import build_trainer
 from grpo_replay.training.trainer import ReplayGRPOTrainer
@@ -95,9 +95,9 @@ class Script:
 
 def right_answer(message: str) -> str:
     """The gold answer of a prompt, worked out from its text."""
-    from grpo_replay import clock_arithmetic
+    from grpo_replay.tasks import clock
 
-    return clock_arithmetic.right_answer(message.split("\n")[0].removeprefix("Problem: "))
+    return clock.right_answer(message.split("\n")[0].removeprefix("Problem: "))
 
 
 @dataclass

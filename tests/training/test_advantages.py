@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from grpo_replay.training.advantages import group_advantages
+from grpo_replay.methods.advantages import group_advantages
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 0.0])

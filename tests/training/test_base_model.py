@@ -8,8 +8,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_replay.errors import ModelError, TrainingError
-from grpo_replay.prompts import SYSTEM_PROMPT, chat_messages
-from grpo_replay.training.base_model import encode, save_folder, train_base_model
+from grpo_replay.models.from_scratch import encode, save_folder, train_base_model
+from grpo_replay.tasks.prompts import SYSTEM_PROMPT, chat_messages
 
 MODEL = SimpleNamespace(
     hidden_size=16,

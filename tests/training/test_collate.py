@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from grpo_replay.replay.rollout import Rollout
+from grpo_replay.methods.rollout import Rollout
 from grpo_replay.training.collate import collate, split_evenly
 
 PAD = 7

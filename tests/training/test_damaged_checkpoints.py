@@ -11,10 +11,10 @@ import pytest
 from scripted import TINY, Script, cell_settings, tiny_study
 from test_kill import assert_same_result
 
-from grpo_replay.config import Checkpoints
 from grpo_replay.errors import GrpoReplayWarning
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.study.config import Checkpoints
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training import run_training
 
 STEPS = 3

@@ -15,10 +15,10 @@ from safetensors.torch import load_file, save_file
 from scripted import TINY, Probe, Script, Watch, cell_settings, make_probe, tiny_study
 from transformers import TrainerCallback
 
-from grpo_replay.config import Checkpoints
 from grpo_replay.errors import TrainingError
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.study.config import Checkpoints
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training import run_training
 from grpo_replay.training.finite import LOG_RATIO_BOUND, bound_log_ratio
 from grpo_replay.training.trainer import ReplayGRPOTrainer

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from grpo_replay import grid
-from grpo_replay.reporting.paper_tables.hyperparameters import FIXED
-from grpo_replay.study_file import load_study
+from grpo_replay.reporting.paper.hyperparameters import FIXED
+from grpo_replay.study.cells import expand, training_settings
+from grpo_replay.study.file import load_study
 from grpo_replay.training.arguments import trainer_arguments
 
 NANO = Path(__file__).parents[2] / "config" / "studies" / "nano.yaml"
@@ -12,8 +12,8 @@ NANO = Path(__file__).parents[2] / "config" / "studies" / "nano.yaml"
 
 def test_fixed_hyperparameters_are_those_of_the_trainer(tmp_path):
     study = load_study(NANO)
-    cell = grid.expand(study)["s/grpo-seed42"]
-    arguments = trainer_arguments(grid.training_settings(study, cell), tmp_path)
+    cell = expand(study)["s/grpo-seed42"]
+    arguments = trainer_arguments(training_settings(study, cell), tmp_path)
     assert arguments.beta == float(FIXED["kl_beta"])
     assert arguments.warmup_steps == float(FIXED["learning_rate_warmup"])
     assert arguments.lr_scheduler_type == "constant" and arguments.optim == "adamw_torch"

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from scripted import TINY
 
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 
 SCRIPT = Path(__file__).with_name("killable.py")
 STEPS = 40

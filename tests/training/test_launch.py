@@ -7,10 +7,10 @@ import pytest
 import torch
 from scripted import TINY, cell_settings, tiny_study
 
-from grpo_replay.devices import gpus
 from grpo_replay.errors import GrpoReplayWarning, TrainingError
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.machine.gpus import gpus
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training.launch import MARK, follow, train_cell
 
 

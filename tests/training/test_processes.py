@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from grpo_replay.weights import load_model
+from grpo_replay.models.load import load_model
 
 SCRIPT = Path(__file__).with_name("two_processes.py")
 

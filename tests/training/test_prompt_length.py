@@ -8,8 +8,8 @@ from scripted import TINY
 from transformers import AutoTokenizer
 
 from grpo_replay.errors import GrpoReplayWarning
-from grpo_replay.problems import make_problems
-from grpo_replay.study_file import load_study
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training.prompt_length import compare_count, short_prompts
 
 

@@ -9,7 +9,7 @@ from scripted import TINY
 from trl.import_utils import is_vllm_available
 
 from grpo_replay.errors import ConfigError
-from grpo_replay.study_file import load_study
+from grpo_replay.study.file import load_study
 from grpo_replay.training.rollout_engine import rollout_engine, seed_rollouts
 from grpo_replay.training.seeds import purpose_seed
 

@@ -7,10 +7,11 @@ import torch
 from random_model import save_random_model
 
 from grpo_replay.errors import DataError
-from grpo_replay.problems import read_problems
-from grpo_replay.sources import PromptSelection, WarmStart
-from grpo_replay.training.select_prompts import select_prompts
-from grpo_replay.training.warm_start import boxed_solution, warm_start
+from grpo_replay.evaluation.select_prompts import select_prompts
+from grpo_replay.models.config import WarmStart
+from grpo_replay.models.warm_start import boxed_solution, warm_start
+from grpo_replay.tasks.config import PromptSelection
+from grpo_replay.tasks.problems import read_problems
 
 WARM_START = WarmStart(
     file="unused.jsonl", steps=120, batch_size=8, learning_rate=1e-2, max_tokens=200, seed=1

@@ -15,7 +15,7 @@ from scripted import Probe, Script, Watch, cell_settings, make_probe, tiny_study
 from transformers import AutoModelForCausalLM
 
 from grpo_replay.errors import GrpoReplayWarning
-from grpo_replay.math_answers import grading
+from grpo_replay.tasks.math import grading
 from grpo_replay.training import run_training
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 

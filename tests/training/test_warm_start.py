@@ -9,9 +9,9 @@ from random_model import save_random_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_replay.errors import DataError, TrainingError
-from grpo_replay.sources import WarmStart
-from grpo_replay.training.base_model import IGNORED
-from grpo_replay.training.warm_start import boxed_solution, make_examples, warm_start
+from grpo_replay.models.config import WarmStart
+from grpo_replay.models.from_scratch import IGNORED
+from grpo_replay.models.warm_start import boxed_solution, make_examples, warm_start
 
 SETTINGS = WarmStart(
     file="unused.jsonl", steps=30, batch_size=4, learning_rate=3e-3, max_tokens=200, seed=1

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from grpo_replay import grid
-from grpo_replay.config import Study
-from grpo_replay.reporting.scores import collect_scores, score_cell
+from grpo_replay.evaluation.score import score_cell
+from grpo_replay.results.scores import collect_scores
+from grpo_replay.study.cells import Cell, expand, resolve
+from grpo_replay.study.config import Study
 
 SEED = 42
 CONFIG = "study=tiny"  # what stands behind `--config`
@@ -131,14 +132,14 @@ def write_grades(path: Path, correct_PK: np.ndarray, lengths_PK: np.ndarray | No
 def write_cell(
     study: Study,
     results: Path,
-    cell: grid.Cell,
+    cell: Cell,
     graded: dict[str, np.ndarray],
     lengths: dict[str, np.ndarray] | None = None,
 ) -> Path:
     """Write `cell.json` and the grades of a cell, and score it; return its folder."""
     folder = results / "cells" / cell.cell
     folder.mkdir(parents=True, exist_ok=True)
-    content = grid.resolve(study, cell)
+    content = resolve(study, cell)
     (folder / "cell.json").write_text(json.dumps(content))
     for path, made in (
         ("samples/manifest.json", {"settings": content["evaluation"]}),
@@ -164,7 +165,7 @@ def write_metrics(folder: Path, records: list[dict]) -> None:
 def random_results(study: Study, results: Path, left_out: tuple[str, ...] = ()) -> None:
     """Fill a study with plausible random scores and curves, but for the cells left out."""
     rng = np.random.default_rng(0)
-    for position, cell in enumerate(grid.expand(study).values()):
+    for position, cell in enumerate(expand(study).values()):
         if cell.cell in left_out:
             continue
         rate = 0.35 if cell.method == "base" else 0.5 + 0.03 * (position % 8)
@@ -187,7 +188,7 @@ def write_replay(folder: Path, rows: list[tuple[int, int, str]]) -> None:
     frame.assign(replayed=frame["age"] > 0).to_parquet(path)
 
 
-def _random_replay(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[tuple]:
+def _random_replay(rng: np.random.Generator, cell: Cell, steps: int) -> list[tuple]:
     rows = [(step, 0, f"{step}-0-{i}") for step in range(1, steps + 1) for i in range(4)]
     if cell.tau_max is not None:
         for step in range(3, steps + 1):
@@ -230,7 +231,7 @@ def paper_study(**changes) -> Study:
     return Study.model_validate(content | changes)
 
 
-def _random_metrics(rng: np.random.Generator, cell: grid.Cell, steps: int) -> list[dict]:
+def _random_metrics(rng: np.random.Generator, cell: Cell, steps: int) -> list[dict]:
     records = []
     for step in range(1, steps + 1):
         replayed = cell.tau_max is not None and step > 2

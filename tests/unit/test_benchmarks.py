@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from grpo_replay.errors import DataError
-from grpo_replay.evaluation.benchmarks import make_benchmark
-from grpo_replay.problems import make_problems, read_problems
-from grpo_replay.sources import ClockBenchmark, ClockProblems, FileBenchmark
+from grpo_replay.tasks.benchmarks import make_benchmark
+from grpo_replay.tasks.config import ClockBenchmark, ClockProblems, FileBenchmark
+from grpo_replay.tasks.problems import make_problems, read_problems
 
 
 @pytest.fixture

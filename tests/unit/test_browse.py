@@ -8,11 +8,11 @@ import pytest
 from reporting_inputs import write_metrics
 
 from grpo_replay.errors import DataError
-from grpo_replay.problems import write_problems
-from grpo_replay.reporting import browse
-from grpo_replay.reporting.browse_curves import curves, learning_curves
+from grpo_replay.reporting.browse import tables
+from grpo_replay.reporting.browse.curves import curves, learning_curves
 from grpo_replay.reporting.labels import method_style
-from grpo_replay.study_file import load_study
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import write_problems
 
 NANO = load_study(Path(__file__).parents[2] / "config" / "studies" / "nano.yaml")
 GRPO, OURS = "s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42"
@@ -113,35 +113,35 @@ def write_training(cell: Path, replays: bool) -> None:
 
 
 def test_cells_stand_in_the_studys_order_with_their_means(results: Path) -> None:
-    cells = browse.study_cells(results)
+    cells = tables.study_cells(results)
     assert list(cells.index) == ["s/base", GRPO, OURS]
     assert set(cells["avg"]) == {50.0} and set(cells["pass"]) == {100.0}
     assert cells.loc[OURS, "tau_max"] == 10
     assert cells.loc[["s/base", GRPO], "tau_max"].isna().all()
-    assert list(browse.study_cells(results, "*ours*").index) == [OURS]
+    assert list(tables.study_cells(results, "*ours*").index) == [OURS]
 
 
 def test_a_pattern_without_a_cell_names_those_there_are(results: Path) -> None:
     with pytest.raises(DataError, match=r"no finished cell matches 'x/\*'; there are: s/base"):
-        browse.study_cells(results, "x/*")
+        tables.study_cells(results, "x/*")
 
 
 def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"scores.parquet: no such file; run snakemake"):
-        browse.study_cells(tmp_path)
+        tables.study_cells(tmp_path)
 
 
 # --- benchmark problems ---
 
 
 def test_overview_has_a_row_a_problem_and_a_column_a_cell(results: Path) -> None:
-    overview = browse.benchmark_overview(results, "easy", "s/*-*")
+    overview = tables.benchmark_overview(results, "easy", "s/*-*")
     assert list(overview.columns) == [GRPO, OURS]
     assert overview[OURS].to_dict() == {"p0": 50.0, "p1": 100.0}
 
 
 def test_samples_stand_beside_their_own_verdicts(results: Path) -> None:
-    samples = browse.samples(results, "easy", "p0")
+    samples = tables.samples(results, "easy", "p0")
     assert list(samples["cell"]) == ["s/base", "s/base", GRPO, GRPO, OURS, OURS]
     second = samples[samples["cell"] == OURS].set_index("sample_id").loc[1]
     assert second["text"] == ANSWER and second["extracted"] == "3"
@@ -150,7 +150,7 @@ def test_samples_stand_beside_their_own_verdicts(results: Path) -> None:
 
 
 def test_disagreements_are_all_and_only_the_samples_judged_differently(results: Path) -> None:
-    found = browse.disagreements(results, OURS)
+    found = tables.disagreements(results, OURS)
     # p0: the paper's verifier alone says right; p1: the reward alone says wrong.
     assert found[["benchmark", "problem_id", "sample_id"]].values.tolist() == [
         ["easy", "p1", 1],
@@ -159,7 +159,7 @@ def test_disagreements_are_all_and_only_the_samples_judged_differently(results: 
 
 
 def test_samples_as_html_show_the_problem_and_what_the_model_wrote(results: Path) -> None:
-    page = browse.show_samples(results, "easy", "p0", OURS).to_html()
+    page = tables.show_samples(results, "easy", "p0", OURS).to_html()
     assert "1 &lt; 0 + 1?" in page and "<b>Answer:</b> 0" in page
     assert r"<div>so &lt;b&gt;x&lt;/b&gt; &amp; \boxed{3}</div>" in page
     assert "tex2jax_ignore" in page
@@ -176,42 +176,42 @@ def test_an_unknown_benchmark_or_problem_is_refused(
     results: Path, benchmark: str, problem: str, message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
-        browse.show_samples(results, benchmark, problem)
+        tables.show_samples(results, benchmark, problem)
 
 
 def test_samples_that_are_not_there_are_named(results: Path) -> None:
     (results / "cells" / OURS / "samples" / "easy.parquet").unlink()
     with pytest.raises(DataError, match=r"samples/easy.parquet: no such file"):
-        browse.samples(results, "easy", "p0")
+        tables.samples(results, "easy", "p0")
 
 
 # --- training problems ---
 
 
 def test_the_most_replayed_problem_stands_first(results: Path) -> None:
-    overview = browse.training_overview(results, OURS)
+    overview = tables.training_overview(results, OURS)
     counts = ["rollouts", "correct", "survived", "replays", "most_replays"]
     assert overview[counts].T.to_dict("list") == {"t0": [3, 2, 3, 3, 2], "t1": [1, 1, 0, 0, 0]}
     assert overview.loc["t0", "oldest"] == 2 and pd.isna(overview.loc["t1", "oldest"])
 
 
 def test_a_cell_that_replays_nothing_has_no_replays(results: Path) -> None:
-    overview = browse.training_overview(results, GRPO)
+    overview = tables.training_overview(results, GRPO)
     assert set(overview["replays"]) == {0} and overview["oldest"].isna().all()
-    assert set(browse.rollouts(results, GRPO, "t0")["replayed_at"]) == {""}
-    assert not browse.uses(results, GRPO, "t0")["replayed"].any()
+    assert set(tables.rollouts(results, GRPO, "t0")["replayed_at"]) == {""}
+    assert not tables.uses(results, GRPO, "t0")["replayed"].any()
 
 
 def test_rollouts_say_when_they_were_replayed(results: Path) -> None:
-    rollouts = browse.rollouts(results, OURS, "t0").set_index("rollout_id")
+    rollouts = tables.rollouts(results, OURS, "t0").set_index("rollout_id")
     assert rollouts["replayed_at"].to_dict() == {"1-0-0": "3", "1-0-1": "2, 3", "3-0-0": ""}
     assert rollouts["replays"].to_dict() == {"1-0-0": 1, "1-0-1": 2, "3-0-0": 0}
-    page = browse.show_rollouts(results, OURS, "t0").to_html()
+    page = tables.show_rollouts(results, OURS, "t0").to_html()
     assert "task 0" in page and "2, 3" in page
 
 
 def test_uses_carry_their_own_log_ratio(results: Path) -> None:
-    uses = browse.uses(results, OURS, "t0")
+    uses = tables.uses(results, OURS, "t0")
     shown = uses[["step", "rollout_id", "age", "replayed", "log_ratio"]].values.tolist()
     assert shown == [
         [1, "1-0-0", 0, False, 0.0],
@@ -235,7 +235,7 @@ def test_uses_carry_their_own_log_ratio(results: Path) -> None:
 def test_an_untrained_cell_or_a_problem_not_sampled_is_refused(
     results: Path, cell: str, problem: str, message: str
 ) -> None:
-    for view in (browse.rollouts, browse.uses, browse.show_rollouts):
+    for view in (tables.rollouts, tables.uses, tables.show_rollouts):
         with pytest.raises(DataError, match=message):
             view(results, cell, problem)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.config import Study
-from grpo_replay.grid import expand
-from grpo_replay.reporting.cells_read import cells_read
-from grpo_replay.reporting.paper_tables.shared_cells import tables_of
-from grpo_replay.study_file import load_study
+from grpo_replay.planning.cells_by_table import cells_read
+from grpo_replay.reporting.paper.printed_cells import tables_of
+from grpo_replay.study.cells import expand
+from grpo_replay.study.config import Study
+from grpo_replay.study.file import load_study
 
 
 def load(name: str) -> Study:

@@ -5,14 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from grpo_replay.clock_arithmetic import (
+from grpo_replay.errors import ConfigError
+from grpo_replay.tasks.clock import (
     draw_problem,
     make_problems,
     parse_problem,
     right_answer,
     worked_solution,
 )
-from grpo_replay.errors import ConfigError
 
 PROBLEM = "Start at 7 and go A+2 B+3 C-3 around a 10-hour clock."
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from grpo_replay.announcements import closing
-from grpo_replay.config import Scale
 from grpo_replay.errors import ConfigError
-from grpo_replay.grid import (
+from grpo_replay.models.config import Model
+from grpo_replay.planning.job_limits import memory_mb, minutes_allowed, process_memory_mb
+from grpo_replay.planning.messages import closing
+from grpo_replay.study.cells import (
     base_model,
     benchmark_problems,
     expand,
@@ -20,10 +21,10 @@ from grpo_replay.grid import (
     select,
     training_settings,
 )
-from grpo_replay.plan import memory_mb, minutes_allowed, process_memory_mb
-from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
-from grpo_replay.sources import BenchmarkProblems, ClockBenchmark, Model
-from grpo_replay.study_file import load_study
+from grpo_replay.study.config import Scale
+from grpo_replay.study.file import load_study
+from grpo_replay.study.settings import check_settings, config_text, find_study, tracking_uri
+from grpo_replay.tasks.config import BenchmarkProblems, ClockBenchmark
 
 REPOSITORY = Path(__file__).parents[2]
 STUDIES = sorted((REPOSITORY / "config" / "studies").rglob("*.yaml"))
@@ -181,7 +182,8 @@ def test_the_text_behind_config_names_study_and_results() -> None:
 def test_config_and_grid_import_nothing_heavy() -> None:
     heavy = ("torch", "transformers", "trl", "vllm", "mlflow", "pandas", "sympy", "matplotlib")
     code = (
-        "import sys; from grpo_replay import announcements, config, gpu_memory, grid, preflight;"
+        "import sys; from grpo_replay.planning import gpu_memory, messages, preflight;"
+        "from grpo_replay.study import cells, config;"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

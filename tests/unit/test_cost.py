@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.announcements import opening
-from grpo_replay.config import Study
-from grpo_replay.costs import cell_costs, duration, scale_hours, wall_hours, wall_time
 from grpo_replay.errors import ConfigError
 from grpo_replay.files import write_json
-from grpo_replay.gpu_memory import (
+from grpo_replay.planning import plan_text as cost
+from grpo_replay.planning.costs import cell_costs, duration, scale_hours, wall_hours, wall_time
+from grpo_replay.planning.gpu_memory import (
     PAPERS_GPUS,
     GpuMemory,
     bytes_left,
@@ -20,11 +19,13 @@ from grpo_replay.gpu_memory import (
     number_text,
     state_bytes,
 )
-from grpo_replay.grid import Cell, config_hash, expand, resolve, select, training_settings
-from grpo_replay.plan import check_gpus, lost_files
-from grpo_replay.reporting import cost
-from grpo_replay.reporting.cost import text_bytes
-from grpo_replay.study_file import load_study
+from grpo_replay.planning.job_limits import check_gpus
+from grpo_replay.planning.messages import opening
+from grpo_replay.planning.plan_text import text_bytes
+from grpo_replay.results.progress import lost_files
+from grpo_replay.study.cells import Cell, config_hash, expand, resolve, select, training_settings
+from grpo_replay.study.config import Study
+from grpo_replay.study.file import load_study
 
 STUDIES = Path(__file__).parents[2] / "config" / "studies"
 

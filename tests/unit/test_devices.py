@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from grpo_replay.devices import gpus, machine_gpus, offered_gpus, offered_memory
 from grpo_replay.errors import ConfigError
-from grpo_replay.provenance import hardware
+from grpo_replay.machine.gpus import gpus, machine_gpus, offered_gpus, offered_memory
+from grpo_replay.machine.provenance import hardware
 
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from grpo_replay.devices import gpus
+from grpo_replay.machine.gpus import gpus
 with gpus(int(sys.argv[2]), count=lambda: 2, folder=Path(sys.argv[1])):
     print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
     time.sleep(float(sys.argv[3]))

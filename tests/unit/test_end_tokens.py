@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from transformers import AutoTokenizer
 
-from grpo_replay.end_tokens import end_token_ids
 from grpo_replay.errors import ModelError
+from grpo_replay.models.end_tokens import end_token_ids
 
 END_OF_TEXT, END_OF_TURN = 151643, 151645  # Qwen3's <|endoftext|> and <|im_end|>
 BARE = SimpleNamespace(eos_token_id=None, chat_template=None, name_or_path="org/model")

@@ -13,27 +13,27 @@ from matplotlib.text import Text
 from PIL import Image
 from reporting_inputs import random_results, small_study, write_cell, write_metrics, write_replay
 
-from grpo_replay import grid
-from grpo_replay.reporting import (
-    accuracy_figures,
+from grpo_replay.reporting import labels
+from grpo_replay.reporting.figures import (
+    accuracy,
     canvas,
     curves,
-    diagnostic_figures,
-    labels,
-    problem_figures,
-    replay_figures,
-    training_figures,
+    diagnostics,
+    problems,
+    replay,
+    training,
 )
-from grpo_replay.reporting.figures import FIGURES
-from grpo_replay.reporting.scores import collect_scores, read_scores
-from grpo_replay.reporting.summaries import all_settings, default_settings
-from grpo_replay.reporting.trained_rows import reuse_counts, trained_rows
-from grpo_replay.reporting.training_metrics import log_ratio_by_age
-from grpo_replay.statistics import paired_difference
+from grpo_replay.reporting.figures.catalogue import FIGURES
+from grpo_replay.reporting.numbers.settings import all_settings, default_settings
+from grpo_replay.results.scores import collect_scores, read_scores
+from grpo_replay.results.trained_rows import reuse_counts, trained_rows
+from grpo_replay.results.training_metrics import log_ratio_by_age
+from grpo_replay.statistics.intervals import paired_difference
+from grpo_replay.study.cells import expand
 
 DRAWING = (
-    *(accuracy_figures, curves, diagnostic_figures, problem_figures, replay_figures),
-    training_figures,
+    *(accuracy, curves, diagnostics, problems, replay),
+    training,
 )
 FORMATS = ("png", "svg", "pdf")
 OURS = "s/ours-tau10-r0.5-a0.5-seed42"
@@ -95,7 +95,7 @@ def drawings(results):
 def small(tmp_path):
     """One finished pair of cells, GRPO and ours at s, whose numbers are known."""
     study = small_study()
-    cells = grid.expand(study)
+    cells = expand(study)
     graded = {
         "s/grpo-seed42": {
             "easy": [[1, 0], [0, 0], [1, 1], [0, 0]],
@@ -154,7 +154,7 @@ def test_figure_is_drawn_and_repeats_byte_for_byte(results, drawings, name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_panels_without_finished_cells_say_so(tmp_path, name):
-    random_results(small_study(), tmp_path, left_out=tuple(grid.expand(small_study())))
+    random_results(small_study(), tmp_path, left_out=tuple(expand(small_study())))
     axes = drawn(name, small_study(), tmp_path, tmp_path / name)
     for panel in shown(axes):
         assert "no finished cell" in texts(panel)
@@ -309,7 +309,7 @@ def test_pass_at_k_has_a_row_for_each_number_of_samples(tmp_path):
     }
     study = small_study(benchmarks=benchmarks)
     graded = {"b2": np.array([[1, 0], [0, 0]]), "b4": np.array([[1, 0, 0, 0], [0, 0, 0, 0]])}
-    write_cell(study, tmp_path, grid.expand(study)["s/grpo-seed42"], graded)
+    write_cell(study, tmp_path, expand(study)["s/grpo-seed42"], graded)
     collect_scores(study, tmp_path, tmp_path / "scores.parquet")
     axes = drawn("pass_at_k", study, tmp_path, tmp_path / "pass")
     assert curve(axes[0, 1], "GRPO")[1] == pytest.approx([(25 + 12.5) / 2, (50 + 25) / 2])
@@ -334,7 +334,7 @@ def test_points_name_what_differs_from_the_defaults(drawings):
 def test_a_uniform_priority_has_no_alpha_to_differ_in():
     block = {"scales": ["s"], "tau_max": [30], "replay_ratio": [1.0], "alpha": [0.5], "seeds": [1]}
     study = small_study(grid=[{"methods": ["grpo", "uniform-pool", "ours"], **block}])
-    found = {s.method: problem_figures._difference(s) for s in all_settings(study)}
+    found = {s.method: problems._difference(s) for s in all_settings(study)}
     assert found == {
         "base": "",
         "grpo": "",
@@ -346,7 +346,7 @@ def test_a_uniform_priority_has_no_alpha_to_differ_in():
 def test_gain_is_the_paired_difference(small):
     study, scores = small_study(), read_scores(small)
     settings = {s.method: s for s in default_settings(study, "s")}
-    number = problem_figures.gain_number(scores, settings["ours"], settings["grpo"], None)
+    number = problems.gain_number(scores, settings["ours"], settings["grpo"], None)
     ours = [100, 50, 100, 0, 50, 100, 0, 50, 0]
     grpo = [50, 0, 100, 0, 0, 50, 0, 0, 0]
     paired = paired_difference(ours, grpo, ["easy"] * 4 + ["hard"] * 5)
@@ -360,9 +360,7 @@ def test_gain_is_the_paired_difference(small):
 @pytest.mark.parametrize("finished", ["grpo", "ours"])
 def test_a_gain_without_a_pair_says_so(tmp_path, finished):
     study = small_study()
-    left_out = [
-        name for name, c in grid.expand(study).items() if c.method not in ("base", finished)
-    ]
+    left_out = [name for name, c in expand(study).items() if c.method not in ("base", finished)]
     random_results(study, tmp_path, left_out=tuple(left_out))
     for panel in shown(drawn("gain", study, tmp_path, tmp_path / "gain")):
         assert texts(panel) == ["no finished cell to compare"]
@@ -424,11 +422,11 @@ def test_age_histogram_counts_the_rows_trained_on(small):
 
 
 def test_reuse_counts_rollouts_and_ages(small):
-    cell = grid.expand(small_study())[OURS]
+    cell = expand(small_study())[OURS]
     rows = trained_rows(small, [cell])
     counts = reuse_counts(rows)
     assert counts.to_dict() == {(OURS, "a"): 2, (OURS, "c"): 1}
-    ages = replay_figures.ages_of(rows, counts.head(1))
+    ages = replay.ages_of(rows, counts.head(1))
     assert ages.to_dict() == {1: 50.0, 2: 100.0}
     # Six survivors in six steps: a and c were reused, a twice.
     panels = drawn("reuse", small_study(), small, small / "reuse")[1]
@@ -442,7 +440,7 @@ def test_the_same_rollout_id_of_two_cells_is_two_rollouts():
 
 
 def test_log_ratios_weigh_by_rows(small):
-    ratios = log_ratio_by_age(small, grid.expand(small_study())[OURS])
+    ratios = log_ratio_by_age(small, expand(small_study())[OURS])
     # Age 3 has 1, 2, ... 6 rows with -0.1, -0.2, ... -0.6: -0.1 * 91 / 21.
     assert ratios.to_dict() == pytest.approx({0: 0.0, 3: -0.1 * 91 / 21})
     panel = drawn("log_ratio", small_study(), small, small / "log_ratio")[0, 1]

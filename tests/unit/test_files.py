@@ -6,7 +6,7 @@ import pytest
 
 from grpo_replay.errors import DataError
 from grpo_replay.files import read_appended
-from grpo_replay.source_record import check_record
+from grpo_replay.tasks.fingerprint import check_record
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from grpo_replay.evaluation import grade as grade_module
 from grpo_replay.evaluation.grade import grade_answers
 from grpo_replay.evaluation.sample_files import problems_digest, write_parquet, write_samples
 from grpo_replay.files import file_digest, folder_digest, write_json
-from grpo_replay.math_answers import grading
-from grpo_replay.problems import read_problems, write_problems
+from grpo_replay.tasks.math import grading
+from grpo_replay.tasks.problems import read_problems, write_problems
 
 PROBLEMS = [
     {"id": "half", "problem": "What is 1/2?", "answer": "\\frac{1}{2}"},

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from grpo_replay.errors import GrpoReplayWarning
-from grpo_replay.math_answers import grade, grade_many, grade_paper_many
-from grpo_replay.math_answers import grading as grading_module
-from grpo_replay.math_answers import pool as pool_module
+from grpo_replay.tasks.math import grade, grade_many, grade_paper_many
+from grpo_replay.tasks.math import grading as grading_module
+from grpo_replay.tasks.math import pool as pool_module
 from grpo_replay.training.run_training import boxed_answer_reward
 
 TOWERS = [("204", rf"\boxed{{9^{{9^{{{n}}}}}}}") for n in range(9, 17)]
@@ -28,7 +28,7 @@ RIGHT = [True, False, True]
 ODD_WORKER = """
 import os, signal, time
 from pathlib import Path
-from grpo_replay.math_answers import worker
+from grpo_replay.tasks.math import worker
 
 HERE, judge = Path(__file__).parent, worker._ours
 
@@ -245,7 +245,7 @@ def test_what_a_callers_timer_raises_is_no_answers_error(
 
 def test_ctrl_c_ends_the_caller_and_its_processes_at_once() -> None:
     code = (
-        "from grpo_replay.math_answers import grade_many;"
+        "from grpo_replay.tasks.math import grade_many;"
         "grade_many([('2k+2', r'\\boxed{2(k+1)}')]); print('ready', flush=True);"
         "grade_many([('204', r'\\boxed{9^{9^{%d}}}' % n) for n in range(9, 17)], timeout=20.0)"
     )

@@ -14,9 +14,9 @@ import pytest
 from hub_server import COMMIT, serve
 
 from grpo_replay.files import file_digest
-from grpo_replay.preflight import count_parameters
-from grpo_replay.problems import read_problems
-from grpo_replay.sources import HubFile
+from grpo_replay.models.local import count_parameters
+from grpo_replay.tasks.config import HubFile
+from grpo_replay.tasks.problems import read_problems
 
 ROWS = [
     {"unique_id": "a/1", "problem": "What is 1+1?", "answer": "2", "level": 1},
@@ -29,14 +29,14 @@ from pydantic import TypeAdapter
 from grpo_replay.errors import GrpoReplayError
 kind, settings, output = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 if kind == "benchmark":
-    from grpo_replay.evaluation.benchmarks import make_benchmark as make
-    from grpo_replay.sources import Benchmark as Form
+    from grpo_replay.tasks.benchmarks import make_benchmark as make
+    from grpo_replay.tasks.config import Benchmark as Form
 elif kind == "problems":
-    from grpo_replay.problems import make_problems as make
-    from grpo_replay.sources import TrainingProblems as Form
+    from grpo_replay.tasks.problems import make_problems as make
+    from grpo_replay.tasks.config import TrainingProblems as Form
 else:
-    from grpo_replay.sources import Model as Form
-    from grpo_replay.training.models import copy_pretrained as make
+    from grpo_replay.models.config import Model as Form
+    from grpo_replay.models.make import copy_pretrained as make
 try:
     make(TypeAdapter(Form).validate_json(settings), output)
 except GrpoReplayError as error:

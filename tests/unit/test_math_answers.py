@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from grpo_replay.errors import DataError
-from grpo_replay.math_answers import (
+from grpo_replay.tasks.math import (
     Grade,
     check_gold,
     grade,
@@ -28,8 +28,8 @@ from grpo_replay.math_answers import (
     last_boxed,
     training_reward,
 )
-from grpo_replay.math_answers import grading as grading_module
-from grpo_replay.math_answers import pool as pool_module
+from grpo_replay.tasks.math import grading as grading_module
+from grpo_replay.tasks.math import pool as pool_module
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BENCHMARKS = ("math500", "aime25", "aime26", "hmmt_feb25", "hmmt_feb26")
@@ -329,7 +329,7 @@ def test_a_process_that_cannot_start_is_an_error_not_a_deadlock(
 
 def test_importing_loads_no_computer_algebra() -> None:
     code = (
-        "import sys, grpo_replay.math_answers as m; m.training_reward('\\\\boxed{1}', '1');"
+        "import sys, grpo_replay.tasks.math as m; m.training_reward('\\\\boxed{1}', '1');"
         "m.grade('1', '\\\\boxed{1}');"
         "sys.exit('math_verify' in sys.modules or 'sympy' in sys.modules)"
     )

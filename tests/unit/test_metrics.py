@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from grpo_replay.metrics import (
+from grpo_replay.statistics.metrics import (
     accuracy_efficiency_score,
     avg_at_k,
     length_by_correctness,

@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from grpo_replay.config import Study
-from grpo_replay.grid import expand
-from grpo_replay.study_file import load_study
+from grpo_replay.study.cells import expand
+from grpo_replay.study.config import Study
+from grpo_replay.study.file import load_study
 
 ROOT = Path(__file__).parents[2]
-PUBLISHED = ROOT / "src" / "grpo_replay" / "reporting" / "published"
+PUBLISHED = ROOT / "src" / "grpo_replay" / "reporting" / "paper" / "published"
 
 
 def load(name: str) -> Study:

@@ -19,31 +19,28 @@ from reporting_inputs import (
 )
 from scipy import stats
 
-from grpo_replay import grid
-from grpo_replay.metrics import accuracy_efficiency_score
-from grpo_replay.reporting import published, tables
-from grpo_replay.reporting.formats import Number
-from grpo_replay.reporting.paper_tables import (
+from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.significance import PValues, marked
+from grpo_replay.reporting.paper import (
     accuracy,
     comparison,
     efficiency,
     hyperparameters,
     lengths,
+    published,
     ranking,
     training,
 )
-from grpo_replay.reporting.paper_tables.points import (
-    METHOD,
-    NO_REPLAY,
-    Point,
-    Source,
-)
-from grpo_replay.reporting.scores import collect_scores, read_scores
-from grpo_replay.reporting.significance import PValues, marked
-from grpo_replay.study_file import load_study
+from grpo_replay.reporting.paper.catalogue import PAPER_TABLES, paper_tables
+from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY, Point, Source
+from grpo_replay.reporting.tables import catalogue
+from grpo_replay.results.scores import collect_scores, read_scores
+from grpo_replay.statistics.metrics import accuracy_efficiency_score
+from grpo_replay.study.cells import expand
+from grpo_replay.study.file import load_study
 
 STUDIES = Path(__file__).parents[2] / "config" / "studies"
-NAMES = [build.__name__ for build in tables.PAPER_TABLES]
+NAMES = [build.__name__ for build in PAPER_TABLES]
 
 
 def source_of(study, results) -> Source:
@@ -57,7 +54,7 @@ def whole(tmp_path_factory):
     results = tmp_path_factory.mktemp("paper")
     study = paper_study()
     random_results(study, results)
-    tables.paper_tables(study, results, results / "tables" / "table01", CONFIG)
+    paper_tables(study, results, results / "tables" / "table01", CONFIG)
     return study, results
 
 
@@ -65,7 +62,7 @@ def whole(tmp_path_factory):
 def two_cells(tmp_path):
     """GRPO and `ours` at s on two benchmarks of 4 and 5 problems x 2 answers, lengths by hand."""
     study = small_study()
-    cells = grid.expand(study)
+    cells = expand(study)
     easy, hard = np.zeros((4, 2)), np.zeros((5, 2))
     grpo = {"easy": easy.copy(), "hard": hard.copy()}
     grpo["easy"][:2] = 1  # 50 %, and nothing of hard: 25 % in the mean
@@ -159,14 +156,14 @@ def test_a_run_that_has_not_reached_the_last_step_has_no_training_length(two_cel
 
 def test_aes_against_a_reference_that_solves_nothing_is_a_dash(tmp_path):
     study = small_study()
-    cells = grid.expand(study)
+    cells = expand(study)
     nothing = {"easy": np.zeros((4, 2)), "hard": np.zeros((5, 2))}
     write_cell(study, tmp_path, cells["s/base"], nothing)
     write_cell(study, tmp_path, cells["s/grpo-seed42"], {k: v + 1 for k, v in nothing.items()})
     table = efficiency.table05(source_of(study, tmp_path))
     number = row_of(table, reference_key="base", method_key="grpo").numbers["s"]
     assert np.isnan(number.value) and number.shown_interval is None
-    tables.write_table(table, tmp_path / "table05")
+    catalogue.write_table(table, tmp_path / "table05")
     lines = (tmp_path / "table05.md").read_text(encoding="utf-8").splitlines()
     assert "| base | GRPO | – | – |" in lines
     assert read_csv(tmp_path / "table05.csv")[0]["s"] == ""
@@ -177,7 +174,7 @@ def test_seeds_give_intervals_over_seeds(tmp_path):
     for block in content["grid"]:
         block["seeds"] = [1, 2]
     study = type(small_study()).model_validate(content)
-    cells = grid.expand(study)
+    cells = expand(study)
     expected = []
     for seed, solved in ((1, 2), (2, 3)):
         graded = {"easy": np.zeros((4, 2)), "hard": np.ones((5, 2))}
@@ -249,7 +246,7 @@ def test_what_a_study_lacks_is_a_dash_and_a_line(two_cells):
     assert "missing: s/ours-tau30-r0.5-a0.5-seed42; make it with: `snakemake" in missing
 
 
-@pytest.mark.parametrize("build", tables.PAPER_TABLES, ids=NAMES)
+@pytest.mark.parametrize("build", PAPER_TABLES, ids=NAMES)
 def test_nothing_finished_is_dashes_and_never_a_zero(build):
     study = paper_study()
     nothing = pd.DataFrame({"cell": [], "benchmark": []})
@@ -275,7 +272,7 @@ def write_solved(study, results, name, solved, length_of_correct=10, last_length
     """A cell that solves the first problems of each benchmark; wrong answers have 10 tokens."""
     graded = {b: np.arange(80).reshape(40, 2) < 2 * solved for b in study.benchmarks}
     lengths_of = {b: np.where(correct, length_of_correct, 10) for b, correct in graded.items()}
-    folder = write_cell(study, results, grid.expand(study)[name], graded, lengths_of)
+    folder = write_cell(study, results, expand(study)[name], graded, lengths_of)
     metric = {"step": 20, "clip_ratio/fresh": 0.0, "clip_ratio/replay": 0.0}
     batch = dict.fromkeys([training.SURVIVORS, training.ALL_CORRECT, training.ALL_WRONG], 4.0)
     write_metrics(folder, [metric | batch | {"completions/mean_length": last_length}])
@@ -368,7 +365,7 @@ def test_numbers_are_tested_over_three_seeds(tmp_path):
     assert change.p_seeds == pytest.approx(stats.ttest_1samp(changes, 0).pvalue)
     assert (change.marks, change.p_problems) == ("‡", None)
     assert any(n.startswith("‡ differs") for n in training.table12(source).notes)
-    tables.write_table(training.table12(source), tmp_path / "table12")
+    catalogue.write_table(training.table12(source), tmp_path / "table12")
     line = read_csv(tmp_path / "table12.csv")[-1]
     assert float(line["delta_percent_p_seeds"]) == pytest.approx(change.p_seeds, abs=1e-6)
     assert line["delta_percent_p_problems"] == ""

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from grpo_replay.metrics import accuracy_efficiency_score, ratio
-from grpo_replay.permutation import EXCHANGES, MOST_ENUMERATED, exchange_test, exchanged
-from grpo_replay.reporting.significance import p_over_seeds
-from grpo_replay.statistics import difference_of_means
+from grpo_replay.reporting.numbers.significance import p_over_seeds
+from grpo_replay.statistics.intervals import difference_of_means
+from grpo_replay.statistics.metrics import accuracy_efficiency_score, ratio
+from grpo_replay.statistics.permutation import EXCHANGES, MOST_ENUMERATED, exchange_test, exchanged
 
 STRATA = np.array(["large"] * 5 + ["small"] * 2)
 

@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from grpo_replay.errors import ConfigError, DataError
-from grpo_replay.preflight import check_local_model, count_parameters
-from grpo_replay.sources import PretrainedModel
-from grpo_replay.weights import load_model
+from grpo_replay.models.config import PretrainedModel
+from grpo_replay.models.load import load_model
+from grpo_replay.models.local import check_local_model, count_parameters
 
 
 @pytest.fixture

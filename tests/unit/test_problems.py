@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 
 from grpo_replay.errors import ConfigError, DataError
-from grpo_replay.problems import data_file, first, make_problems, read_problems, write_problems
-from grpo_replay.sources import ClockProblems, FileProblems
+from grpo_replay.tasks.config import ClockProblems, FileProblems
+from grpo_replay.tasks.problems import (
+    data_file,
+    first,
+    make_problems,
+    read_problems,
+    write_problems,
+)
 
 GOOD = {"id": "a", "problem": "What is 1+1?", "answer": "2", "level": 1}
 

@@ -2,15 +2,14 @@
 
 import pytest
 
-from grpo_replay.reporting import published
-from grpo_replay.reporting.formats import to_csv
-from grpo_replay.reporting.paper_tables import efficiency, recomputed
-from grpo_replay.reporting.paper_tables.recomputed import AGREES, DIFFERS, IMPOSSIBLE, UNKNOWN
+from grpo_replay.reporting.paper import consistency, efficiency, published
+from grpo_replay.reporting.paper.consistency import AGREES, DIFFERS, IMPOSSIBLE, UNKNOWN
+from grpo_replay.reporting.tables.table import to_csv
 
-CHECKS = recomputed.checks()
+CHECKS = consistency.checks()
 
 
-def of(table: str, quantity: str) -> list[recomputed.Check]:
+def of(table: str, quantity: str) -> list[consistency.Check]:
     return [c for c in CHECKS if c.table == table and c.quantity == quantity]
 
 
@@ -47,7 +46,7 @@ def test_both_references_of_ours_imply_one_length():
     assert {c.verdict for c in found} == {AGREES}
     # Table 13 prints the one at 1.7B.
     assert [c.recomputed for c in found] == pytest.approx([3586, 1938, 6888], abs=4)
-    length = recomputed.implied_length(0.266, 16.58, 15.75, 2174)
+    length = consistency.implied_length(0.266, 16.58, 15.75, 2174)
     assert efficiency.efficiency(16.58, length, 15.75, 2174).aes == pytest.approx(0.266)
 
 
@@ -87,10 +86,10 @@ def test_a_number_comes_back_within_the_rounding_of_its_inputs_and_no_further():
         return sum(values) / len(values)
 
     # 1.005 to 1.015 and 2.005 to 2.015: means from 1.505 to 1.515
-    assert recomputed.comes_back("1.51", mean, ["1.01", "2.01"])
-    assert recomputed.comes_back("1.52", mean, ["1.01", "2.01"])
-    assert not recomputed.comes_back("1.53", mean, ["1.01", "2.01"])
-    wrong = recomputed._check("t", "l", "q", "1.53", mean, ["1.01", "2.01"])
+    assert consistency.comes_back("1.51", mean, ["1.01", "2.01"])
+    assert consistency.comes_back("1.52", mean, ["1.01", "2.01"])
+    assert not consistency.comes_back("1.53", mean, ["1.01", "2.01"])
+    wrong = consistency._check("t", "l", "q", "1.53", mean, ["1.01", "2.01"])
     assert (wrong.verdict, wrong.recomputed) == (DIFFERS, pytest.approx(1.51))
 
 
@@ -99,6 +98,6 @@ def test_a_disagreement_of_the_paper_is_told(monkeypatch):
     changed = [line | {"aes": "0.300"} if line["rank"] == "1" else line for line in lines]
     rows = published.rows
     monkeypatch.setattr(published, "rows", lambda t: changed if t == "table13" else rows(t))
-    table = recomputed.check_table()
+    table = consistency.check_table()
     assert "the paper disagrees with itself: 1" in table.notes[0]
     assert "table13,rank 1,aes,0.300,0.2667,the paper disagrees with itself" in to_csv(table)

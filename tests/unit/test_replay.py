@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from grpo_replay.replay.buffer import RolloutBuffer
-from grpo_replay.replay.mixing import ReplayMethod, compose, round_half_up
-from grpo_replay.replay.rollout import Rollout, group_by_query
-from grpo_replay.replay.samplers import AdvantageSampler, GroupStdSampler, UniformSampler
+from grpo_replay.methods.buffer import RolloutBuffer
+from grpo_replay.methods.composition import ReplayMethod, compose, round_half_up
+from grpo_replay.methods.priorities import AdvantageSampler, GroupStdSampler, UniformSampler
+from grpo_replay.methods.rollout import Rollout, group_by_query
 
 
 def rollout(name: str, birth: int = 1, advantage: float = 1.0, std: float = 1.0, tokens: int = 3):

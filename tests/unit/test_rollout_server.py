@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from grpo_replay.errors import ConfigError
-from grpo_replay.rollout_server import SERVER_VARIABLE, check_server, server_address
-from grpo_replay.study_file import load_study
+from grpo_replay.study.file import load_study
+from grpo_replay.training.rollout_server import SERVER_VARIABLE, check_server, server_address
 
 TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
 STUDY = load_study(TINY)

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from reporting_inputs import small_study, write_cell, write_grades
 
-from grpo_replay import grid
 from grpo_replay.errors import DataError
-from grpo_replay.reporting.scores import SCHEMA, collect_scores, read_scores, score_cell
+from grpo_replay.evaluation.score import score_cell
+from grpo_replay.results.scores import SCHEMA, collect_scores, read_scores
+from grpo_replay.study.cells import config_hash, expand, resolve
 
 # 4 problems x 2 samples: 5 of 8 correct, 3 of 4 problems solved at least once.
 EASY = np.array([[1, 1], [1, 0], [0, 0], [1, 1]])
@@ -21,7 +22,7 @@ LENGTHS = np.array([[4, 6], [8, 16], [16, 12], [2, 4]])
 @pytest.fixture
 def scored(tmp_path):
     study = small_study()
-    cell = grid.expand(study)["s/grpo-seed42"]
+    cell = expand(study)["s/grpo-seed42"]
     folder = write_cell(study, tmp_path, cell, {"easy": EASY, "hard": HARD})
     write_grades(folder / "grades" / "easy.parquet", EASY, LENGTHS)
     paths = {name: folder / "grades" / f"{name}.parquet" for name in ("easy", "hard")}
@@ -32,9 +33,9 @@ def scored(tmp_path):
 def test_score_cell_gives_the_numbers_by_hand(scored):
     study, _, folder, _ = scored
     scores = json.loads((folder / "scores.json").read_text())
-    cell = grid.expand(study)["s/grpo-seed42"]
+    cell = expand(study)["s/grpo-seed42"]
     assert scores["cell"] == cell.model_dump()
-    assert scores["config_hash"] == grid.config_hash(grid.resolve(study, cell))
+    assert scores["config_hash"] == config_hash(resolve(study, cell))
     easy = scores["benchmarks"]["easy"]
     assert (easy["n_problems"], easy["k"]) == (4, 2)
     assert easy["avg_at_k"] == pytest.approx(62.5)
@@ -84,7 +85,7 @@ def test_bad_grades_are_refused_by_name(scored):
 
 def test_collect_has_one_row_a_cell_and_benchmark(scored, capsys):
     study, results, _, _ = scored
-    base = grid.expand(study)["xs/base"]
+    base = expand(study)["xs/base"]
     write_cell(study, results, base, {"easy": EASY, "hard": HARD})
     collect_scores(study, results, results / "scores.parquet")
     frame = pd.read_parquet(results / "scores.parquet")

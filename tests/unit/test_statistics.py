@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from grpo_replay.metrics import accuracy_efficiency_score, avg_at_k, mean_pass_at_k
-from grpo_replay.reporting import published
-from grpo_replay.statistics import (
+from grpo_replay.reporting.paper import published
+from grpo_replay.statistics.intervals import (
     Interval,
     bootstrap_interval,
     holm,
@@ -19,6 +18,7 @@ from grpo_replay.statistics import (
     seed_interval,
     stratified_interval,
 )
+from grpo_replay.statistics.metrics import accuracy_efficiency_score, avg_at_k, mean_pass_at_k
 
 # --- intervals -----------------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grpo_replay.clock_arithmetic import check_problems, make_problems
 from grpo_replay.errors import ConfigError, GrpoReplayError
-from grpo_replay.grid import expand, number_text, resolve
-from grpo_replay.oddities import oddities
-from grpo_replay.preflight import check_inputs
-from grpo_replay.study_file import load_study
+from grpo_replay.planning.preflight import check_inputs
+from grpo_replay.study.cells import expand, number_text, resolve
+from grpo_replay.study.file import load_study
+from grpo_replay.study.oddities import oddities
+from grpo_replay.tasks.clock import check_problems, make_problems
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "fixtures" / "studies" / "tiny.yaml"

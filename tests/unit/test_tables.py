@@ -11,21 +11,23 @@ import pandas as pd
 import pytest
 from reporting_inputs import CONFIG, read_csv, small_study, write_cell, write_metrics
 
-from grpo_replay import grid
-from grpo_replay.config import Study
-from grpo_replay.reporting import tables
-from grpo_replay.reporting.formats import Column, Number, Row, Table, number_text
-from grpo_replay.reporting.html import to_html
-from grpo_replay.reporting.latex import tex, to_latex
-from grpo_replay.reporting.scores import collect_scores
-from grpo_replay.reporting.summaries import all_settings, default_settings, missing_notes
+from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.settings import all_settings, default_settings
+from grpo_replay.reporting.tables import catalogue
+from grpo_replay.reporting.tables.html import to_html
+from grpo_replay.reporting.tables.latex import tex, to_latex
+from grpo_replay.reporting.tables.notes import missing_notes
+from grpo_replay.reporting.tables.table import Column, Row, Table, number_text
+from grpo_replay.results.scores import collect_scores
+from grpo_replay.study.cells import expand, select
+from grpo_replay.study.config import Study
 
 OURS = "s/ours-tau{}-r0.5-a0.5-seed42"
 
 
 def fill(study: Study, results, correct_by_cell: dict[str, tuple]) -> None:
     """Score cells from (number correct of easy's 8, of hard's 10), the first ones in row order."""
-    cells = grid.expand(study)
+    cells = expand(study)
     for name, counts in correct_by_cell.items():
         graded = {}
         for (benchmark, spec), count in zip(study.benchmarks.items(), counts, strict=True):
@@ -54,7 +56,7 @@ def main(tmp_path_factory):
     }
     fill(small_study(), folder, finished)
     with contextlib.redirect_stderr(io.StringIO()) as stderr:
-        tables.main_table(small_study(), folder, folder / "tables" / "main", CONFIG)
+        catalogue.main_table(small_study(), folder, folder / "tables" / "main", CONFIG)
     return read_csv(folder / "tables" / "main.csv"), folder / "tables", stderr.getvalue()
 
 
@@ -113,14 +115,14 @@ def test_the_command_declares_the_gpus_of_what_is_missing():
 
 def test_the_command_makes_what_is_missing_and_nothing_else():
     study = small_study()
-    settings, cells = all_settings(study), grid.expand(study)
+    settings, cells = all_settings(study), expand(study)
     scored = pd.DataFrame({"cell": ["s/base"]})
     (note,) = missing_notes(study, scored, settings, "study=tiny")
     assert note.endswith("make them with: `snakemake --cores all --config study=tiny`")
     of_s = [setting for setting in settings if setting.scale == "s"]
     (note,) = missing_notes(study, scored, of_s, "study=tiny")
     only = note.partition(" only='")[2].removesuffix("'`")
-    assert set(grid.select(cells, only)) == {c for c in cells if c.startswith("s/")} - {"s/base"}
+    assert set(select(cells, only)) == {c for c in cells if c.startswith("s/")} - {"s/base"}
 
 
 def test_one_seed_makes_no_claim(main):
@@ -150,7 +152,7 @@ def test_significant_differences_are_marked(tmp_path):
         OURS.format(10): (60, 60),
     }
     fill(study, tmp_path, finished)
-    tables.main_table(study, tmp_path, tmp_path / "main", CONFIG)
+    catalogue.main_table(study, tmp_path, tmp_path / "main", CONFIG)
     rows = read_csv(tmp_path / "main.csv")
     ours, uniform = (line_of(rows, method_key=m) for m in ("ours", "uniform-pool"))
     assert float(ours["avg_p_problems"]) < 0.01 and ours["avg_p_seeds"] == ""
@@ -168,7 +170,7 @@ def test_several_seeds_give_the_mean_and_an_interval_over_seeds(tmp_path):
         finished[f"s/grpo-seed{seed}"] = (20 + shift, 20 + shift)
         finished[f"s/ours-tau10-r0.5-a0.5-seed{seed}"] = (60 + shift, 61 + 2 * shift)
     fill(study, tmp_path, finished)
-    tables.main_table(study, tmp_path, tmp_path / "main", CONFIG)
+    catalogue.main_table(study, tmp_path, tmp_path / "main", CONFIG)
     grpo = line_of(read_csv(tmp_path / "main.csv"), method_key="grpo")
     # 25, 27.5, 30 %: mean 27.5, s = 2.5, t(0.975, 2) = 4.303, half width 4.303 * 2.5 / sqrt(3)
     assert float(grpo["avg"]) == pytest.approx(27.5)
@@ -192,7 +194,7 @@ def test_age_table_by_hand(tmp_path):
         folder,
         [{"step": s, "clip_ratio/fresh": f, "clip_ratio/replay": r} for s, f, r in steps],
     )
-    tables.age_table(study, tmp_path, tmp_path / "age", CONFIG)
+    catalogue.age_table(study, tmp_path, tmp_path / "age", CONFIG)
     rows = read_csv(tmp_path / "age.csv")
     assert [row["tau"] for row in rows] == ["GRPO (no replay)", "1", "10", "30", "60"]
     assert {row["scale"] for row in rows} == {"s"}
@@ -211,7 +213,7 @@ def test_a_study_without_ours_has_an_empty_age_table(tmp_path):
     grids = [small_study().grid[0].model_dump() | {"methods": ["grpo"]}]
     study = small_study(grid=grids)
     fill(study, tmp_path, {"s/grpo-seed42": (5, 4)})
-    tables.age_table(study, tmp_path, tmp_path / "age", CONFIG)
+    catalogue.age_table(study, tmp_path, tmp_path / "age", CONFIG)
     assert read_csv(tmp_path / "age.csv") == []
     assert "has no cells of the method ours" in (tmp_path / "age.md").read_text(encoding="utf-8")
 
@@ -278,7 +280,7 @@ def test_latex_compiles_with_any_text(tmp_path):
 
 def test_tables_are_the_same_bytes_again(main):
     _, folder, _ = main
-    tables.main_table(small_study(), folder.parent, folder / "again", CONFIG)
+    catalogue.main_table(small_study(), folder.parent, folder / "again", CONFIG)
     for suffix in ("csv", "md", "tex", "html"):
         assert (folder / f"again.{suffix}").read_bytes() == (folder / f"main.{suffix}").read_bytes()
 
@@ -288,7 +290,7 @@ def test_latex_compiles(main):
     compiler = shutil.which("pdflatex")
     if compiler is None:
         pytest.skip("pdflatex is not installed (Debian: texlive-latex-recommended)")
-    tables.age_table(small_study(), folder.parent, folder / "age", CONFIG)
+    catalogue.age_table(small_study(), folder.parent, folder / "age", CONFIG)
     for name in ("main.tex", "age.tex"):
         command = [compiler, "-interaction=nonstopmode", "-halt-on-error", name]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

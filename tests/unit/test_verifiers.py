@@ -10,8 +10,8 @@ from reporting_inputs import small_study
 from grpo_replay.evaluation.grade import grade_answers
 from grpo_replay.evaluation.sample_files import problems_digest, write_samples
 from grpo_replay.files import file_digest, write_json
-from grpo_replay.problems import read_problems, write_problems
-from grpo_replay.reporting.verifiers import verifiers_table
+from grpo_replay.reporting.tables.verifiers import verifiers_table
+from grpo_replay.tasks.problems import read_problems, write_problems
 
 CELL, OTHER = "s/base", "s/grpo-seed42"
 # Gold, answer, and the verdicts of training, evaluation and paper.

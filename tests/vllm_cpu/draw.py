@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from grpo_replay.evaluation.engines import VllmEngine
-from grpo_replay.evaluation.model_folder import open_folder
-from grpo_replay.evaluation.sample import SamplingSettings, sample_answers
-from grpo_replay.problems import read_problems
-from grpo_replay.prompts import chat_messages
+from grpo_replay.evaluation.sample import sample_answers
+from grpo_replay.evaluation.settings import SamplingSettings
+from grpo_replay.models.folder import open_folder
+from grpo_replay.tasks.problems import read_problems
+from grpo_replay.tasks.prompts import chat_messages
 
 SETTINGS = SamplingSettings(
     sampler_version=1,

@@ -24,8 +24,8 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from grpo_replay.evaluation.model_folder import open_folder
-from grpo_replay.problems import read_problems
+from grpo_replay.models.folder import open_folder
+from grpo_replay.tasks.problems import read_problems
 
 Draw = Callable[[str, Path], None]
 

@@ -20,9 +20,9 @@ from runs import TINY, agrees_in_every_step, metrics, train
 from servers import Server, free_port
 
 from grpo_replay.errors import ConfigError, TrainingError
-from grpo_replay.rollout_server import SERVER_VARIABLE, check_server
-from grpo_replay.study_file import load_study
+from grpo_replay.study.file import load_study
 from grpo_replay.training.rollout_engine import SeededClient
+from grpo_replay.training.rollout_server import SERVER_VARIABLE, check_server
 
 TRAINING = load_study(TINY).training
 # vLLM cannot cut a seeded prompt in pieces on a CPU: its generators there have no offset.

@@ -20,12 +20,12 @@ from safetensors.torch import save_file
 from sharded_cpu import allow_sharding, sharded
 from trl.generation.vllm_client import VLLMClient
 
-from grpo_replay.config import Checkpoints
-from grpo_replay.grid import expand, training_settings
-from grpo_replay.problems import make_problems
-from grpo_replay.rollout_server import SERVER_VARIABLE
-from grpo_replay.study_file import load_study
+from grpo_replay.study.cells import expand, training_settings
+from grpo_replay.study.config import Checkpoints
+from grpo_replay.study.file import load_study
+from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training import run_training
+from grpo_replay.training.rollout_server import SERVER_VARIABLE
 
 
 def even_length(completions: list, completion_ids: list, **_: Any) -> list[float]:

@@ -9,8 +9,8 @@ import pandas as pd
 import yaml
 from repository_copy import Workflow, copy_repository
 
-from grpo_replay.clock_arithmetic import make_problems, worked_solution
-from grpo_replay.preflight import count_parameters
+from grpo_replay.models.local import count_parameters
+from grpo_replay.tasks.clock import make_problems, worked_solution
 
 CELLS = {"p/base", "p/ours-tau10-r0.5-a0.5-seed42"}
 

@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from repository_copy import Workflow
 
-from grpo_replay.study_file import load_study
+from grpo_replay.study.file import load_study
 from grpo_replay.tracking.store import Store
 from grpo_replay.tracking.sync import sync_study
 

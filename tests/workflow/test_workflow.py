@@ -17,9 +17,9 @@ import stand_in_conda
 import yaml
 from repository_copy import REPOSITORY, Workflow, copy_repository, listed_jobs
 
-from grpo_replay.grid import expand
-from grpo_replay.statistics import reachable
-from grpo_replay.study_file import load_study
+from grpo_replay.statistics.intervals import reachable
+from grpo_replay.study.cells import expand
+from grpo_replay.study.file import load_study
 
 CELLS = {
     "s/base",
@@ -177,7 +177,7 @@ def test_an_edited_decoding_trains_nothing(edited: Workflow) -> None:
 
 def raise_version(workflow: Workflow, name: str) -> None:
     """Raise a version of grid.py, as one does who has edited what it stands for."""
-    versions = workflow.folder / "src" / "grpo_replay" / "grid.py"
+    versions = workflow.folder / "src" / "grpo_replay" / "study" / "cells.py"
     code = versions.read_text()
     edited = re.sub(rf"^{name} = \d+$", f"{name} = 999", code, flags=re.MULTILINE)
     assert edited != code

@@ -20,15 +20,17 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 # takes a good part of the time.
 gc.set_threshold(100_000, 20, 50)
 
-from grpo_replay import announcements, devices, gpu_memory, grid, plan
-from grpo_replay.settings import STUDY_VARIABLE, TRACKING_VARIABLE
-from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
-from grpo_replay.oddities import oddities
-from grpo_replay.rollout_server import server_address
-from grpo_replay.study_file import load_study
+from grpo_replay.machine import gpus
+from grpo_replay.planning import messages, gpu_memory, job_limits
+from grpo_replay.study import cells
+from grpo_replay.study.settings import STUDY_VARIABLE, TRACKING_VARIABLE
+from grpo_replay.study.settings import check_settings, config_text, find_study, tracking_uri
+from grpo_replay.study.oddities import oddities
+from grpo_replay.training.rollout_server import server_address
+from grpo_replay.study.file import load_study
 from grpo_replay.errors import GrpoReplayError, listing, suggestion
-from grpo_replay.failed_jobs import FailedJobs
-from grpo_replay.preflight import check_conda, check_inputs, source_files
+from grpo_replay.machine.failed_jobs import FailedJobs
+from grpo_replay.planning.preflight import check_conda, check_inputs, source_files
 
 logger.addHandler(FailedJobs())
 
@@ -139,7 +141,7 @@ def position(wildcards):
 
 def study_plan():
     """The plan of the chosen cells; imported here, since a run needs no tables to start."""
-    from grpo_replay.reporting.cost import plan_text
+    from grpo_replay.planning.plan_text import plan_text
 
     memory = known_memory() or gpu_memory.PAPERS_GPUS
     return plan_text(STUDY, CHOSEN, Path(RESULTS), declared("gpu"), memory)

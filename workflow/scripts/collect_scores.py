@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], "scores"):
-    from grpo_replay.config import Study
-    from grpo_replay.reporting.scores import collect_scores
+    from grpo_replay.results.scores import collect_scores
+    from grpo_replay.study.config import Study
 
     study = Study.model_validate(snakemake.params.study)
     output = Path(snakemake.output.scores)

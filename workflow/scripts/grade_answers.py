@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}"):

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], f"base model {snakemake.wildcards.scale}") as terminal:
     from pydantic import TypeAdapter
 
-    from grpo_replay.sources import Model, TrainingProblems
-    from grpo_replay.training.models import make_base_model
+    from grpo_replay.models.config import Model
+    from grpo_replay.models.make import make_base_model
+    from grpo_replay.tasks.config import TrainingProblems
 
     terminal.say("started")
     compared = snakemake.resources.parameters  # 0 of a model that is made here

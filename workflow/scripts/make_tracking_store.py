@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], "tracking store"):
     from grpo_replay.tracking.store import make_store

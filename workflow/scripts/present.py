@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], snakemake.rule):
-    from grpo_replay.config import Study
-    from grpo_replay.reporting import tables
+    from grpo_replay.reporting.paper.catalogue import paper_tables
+    from grpo_replay.reporting.tables import catalogue
+    from grpo_replay.study.config import Study
 
-    makers = (tables.main_table, tables.age_table, tables.paper_tables)
+    makers = (catalogue.main_table, catalogue.age_table, paper_tables)
     make = {maker.__name__: maker for maker in makers}[snakemake.rule]
     study = Study.model_validate(snakemake.params.study)
     results, stem = Path(snakemake.input.scores).parent, Path(snakemake.output[0]).with_suffix("")

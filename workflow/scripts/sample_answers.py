@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
     terminal.say(f"sampling {', '.join(params.benchmarks)}")
-    from grpo_replay.devices import gpus
-    from grpo_replay.evaluation.sample import SamplingSettings, sample_answers
+    from grpo_replay.evaluation.sample import sample_answers
+    from grpo_replay.evaluation.settings import SamplingSettings
+    from grpo_replay.machine.gpus import gpus
 
     with gpus(snakemake.resources.gpu):
         sample_answers(

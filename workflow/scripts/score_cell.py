@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 cell, params = snakemake.wildcards.cell, snakemake.params
 with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
+    from grpo_replay.evaluation.score import score_cell
     from grpo_replay.files import read_json, write_json
-    from grpo_replay.reporting.scores import score_cell
     from grpo_replay.tracking.series import evaluation_metrics
     from grpo_replay.tracking.sync import sync_scored_cell
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], f"prompt selection {snakemake.wildcards.scale}") as terminal:
-    from grpo_replay.problems import read_problems
-    from grpo_replay.sources import PromptSelection
-    from grpo_replay.training.select_prompts import select_prompts
+    from grpo_replay.evaluation.select_prompts import select_prompts
+    from grpo_replay.tasks.config import PromptSelection
+    from grpo_replay.tasks.problems import read_problems
 
     terminal.say("started")
     settings = PromptSelection(**snakemake.params.settings)

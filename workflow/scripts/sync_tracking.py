@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], "tracking") as terminal:
-    from grpo_replay.config import Study
+    from grpo_replay.study.config import Study
     from grpo_replay.tracking.sync import require_sync
 
     params = snakemake.params

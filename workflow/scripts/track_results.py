@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], "tracking"):
-    from grpo_replay.config import Study
     from grpo_replay.files import write_text
+    from grpo_replay.study.config import Study
     from grpo_replay.tracking.sync import sync_study
 
     params, tracked = snakemake.params, Path(snakemake.output.tracked)

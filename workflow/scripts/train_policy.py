@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from grpo_replay.console import Progress, job
+from grpo_replay.machine.job import Progress, job
 
 cell, params, needs = snakemake.wildcards.cell, snakemake.params, snakemake.resources
 with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
     terminal.say("training")
-    from grpo_replay.devices import gpus
+    from grpo_replay.machine.gpus import gpus
     from grpo_replay.tracking.live import training_run
     from grpo_replay.training.cell_lock import cell_lock, server_lock
     from grpo_replay.training.launch import train_cell

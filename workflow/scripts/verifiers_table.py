@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], "verifiers"):
-    from grpo_replay.config import Study
-    from grpo_replay.reporting.verifiers import verifiers_table
+    from grpo_replay.reporting.tables.verifiers import verifiers_table
+    from grpo_replay.study.config import Study
 
     study = Study.model_validate(snakemake.params.study)
     results = Path(snakemake.input.scores).parent

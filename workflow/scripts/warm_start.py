@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from grpo_replay.console import job
+from grpo_replay.machine.job import job
 
 with job(snakemake.log[0], f"warm start {snakemake.wildcards.scale}") as terminal:
     import torch
 
-    from grpo_replay.problems import load_problems
-    from grpo_replay.sources import WarmStart
-    from grpo_replay.training.warm_start import warm_start
+    from grpo_replay.models.config import WarmStart
+    from grpo_replay.models.warm_start import warm_start
+    from grpo_replay.tasks.problems import load_problems
 
     terminal.say("started")
     torch.set_num_threads(2)  # whatever --cores is: the number of threads decides the last bits

@@ -15,12 +15,12 @@ import transformers
 from transformers import DynamicCache, GenerationConfig, LogitsProcessorList
 
 from grpo_replay.errors import ModelError
-from grpo_replay.evaluation.model_folder import ModelFolder
 from grpo_replay.evaluation.nucleus import Nucleus
-from grpo_replay.weights import check_finite, load_model
+from grpo_replay.models.folder import ModelFolder
+from grpo_replay.models.load import check_finite, load_model
 
 if TYPE_CHECKING:
-    from grpo_replay.evaluation.sample import SamplingSettings
+    from grpo_replay.evaluation.settings import SamplingSettings
 
 CPU_CACHE_BYTES = 1 << 30  # on a CPU vLLM would otherwise take a share of the machine's memory
 CPU_BATCHED_TOKENS = 4096

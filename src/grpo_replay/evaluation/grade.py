@@ -20,13 +20,8 @@ from grpo_replay.evaluation.sample_files import (
     write_parquet,
 )
 from grpo_replay.files import file_digest, folder_digest, read_json
-from grpo_replay.math_answers import (
-    Grade,
-    grade_many,
-    grade_paper_many,
-    guarded_training_reward,
-)
-from grpo_replay.problems import read_problems
+from grpo_replay.tasks.math import Grade, grade_many, grade_paper_many, guarded_training_reward
+from grpo_replay.tasks.problems import read_problems
 
 GRADE_SCHEMA = pa.schema(
     [

@@ -11,42 +11,18 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from grpo_replay.errors import ConfigError
 from grpo_replay.evaluation.engines import Engine, engine_facts, hardware_facts, open_engine
-from grpo_replay.evaluation.model_folder import ModelFolder, open_folder
-from grpo_replay.evaluation.sample_files import (
-    WorkFile,
-    problems_digest,
-    write_samples,
-)
+from grpo_replay.evaluation.sample_files import WorkFile, problems_digest, write_samples
+from grpo_replay.evaluation.settings import SamplingSettings
 from grpo_replay.files import digest, file_digest, folder_digest, write_json
-from grpo_replay.problems import read_problems
-from grpo_replay.prompts import chat_messages
+from grpo_replay.models.folder import ModelFolder, open_folder
+from grpo_replay.tasks.problems import read_problems
+from grpo_replay.tasks.prompts import chat_messages
 
 SEED_LIMIT = 2**31  # what every engine accepts as a seed
-
-
-@dataclass(frozen=True)
-class SamplingSettings:
-    """How answers are drawn (paper, section "Evaluation"); the keys of `grid.evaluation_settings`.
-
-    `k` is samples a problem by benchmark, `batch` the sequences that are decoded at a time,
-    `max_tokens` the budget of one answer, `top_k` 0 means no limit. `sampler_version` is that of
-    this code: chunks that another one drew are not taken over.
-    """
-
-    sampler_version: int
-    engine: Literal["transformers", "vllm"]
-    temperature: float
-    top_p: float
-    top_k: int
-    samples_per_wave: int
-    first_wave_seed: int
-    batch: int
-    k: dict[str, int]
-    max_tokens: int
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ the colours alone are close to each other when printed in grey.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grpo_replay.config import Study
+from grpo_replay.study.config import Study
 
 BASE = "base"
 GRPO = "grpo"

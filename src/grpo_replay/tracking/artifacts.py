@@ -7,7 +7,7 @@ import yaml
 from mlflow.entities import Dataset, DatasetInput, InputTag, Run
 
 from grpo_replay.files import file_digest
-from grpo_replay.problems import read_problems
+from grpo_replay.tasks.problems import read_problems
 from grpo_replay.tracking import pictures
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.store import Store

@@ -14,8 +14,6 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from grpo_replay import provenance
-from grpo_replay.devices import machine_gpus
 from grpo_replay.files import (
     digest,
     file_digest,
@@ -24,8 +22,10 @@ from grpo_replay.files import (
     read_json,
     write_json,
 )
-from grpo_replay.grid import Cell, config_hash
-from grpo_replay.reporting.training_metrics import read_records
+from grpo_replay.machine import provenance
+from grpo_replay.machine.gpus import machine_gpus
+from grpo_replay.results.training_metrics import read_records
+from grpo_replay.study.cells import Cell, config_hash
 from grpo_replay.tracking.series import TRAINING_MARK, Point, training_points
 
 ALIVE_SECONDS = 2.0  # a training waits so long for its lock, which a look at it holds for a moment

@@ -21,6 +21,7 @@ from mlflow.system_metrics.metrics.disk_monitor import DiskMonitor
 from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor
 from mlflow.system_metrics.metrics.network_monitor import NetworkMonitor
 
+from grpo_replay.results.step_log import StepLog
 from grpo_replay.tracking.cell_results import CellResults, training_id
 from grpo_replay.tracking.runs import end_dead_runs, open_training_run
 from grpo_replay.tracking.series import (
@@ -32,7 +33,6 @@ from grpo_replay.tracking.series import (
     training_points,
 )
 from grpo_replay.tracking.store import Store, warn
-from grpo_replay.training.records import StepLog
 
 FLUSH_SECONDS = 10.0
 DRAIN_SECONDS = 2.5

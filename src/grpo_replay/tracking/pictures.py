@@ -8,7 +8,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from grpo_replay.reporting.training_metrics import REWARD, rolling_mean
+from grpo_replay.results.training_metrics import REWARD, rolling_mean
 
 
 def age_histogram(records: list[dict]) -> Figure | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mlflow.entities import Run
 
-from grpo_replay.grid import Cell, config_hash
+from grpo_replay.study.cells import Cell, config_hash
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.series import parameters
 from grpo_replay.tracking.store import NOTE, PARENT, Store, at_study

@@ -22,16 +22,16 @@ from mlflow import MlflowClient  # noqa: E402
 from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 
-from grpo_replay.errors import GrpoReplayWarning  # noqa: E402
-from grpo_replay.settings import (  # noqa: E402
+from grpo_replay.errors import GrpoReplayWarning
+from grpo_replay.study.settings import (
     STORE_FILE,
     STUDY_VARIABLE,
     TRACKING_VARIABLE,
     config_text,
     without_credentials,
 )
-from grpo_replay.tracking.series import Point  # noqa: E402
-from grpo_replay.tracking.sqlite_store import ARTIFACTS, follow_move, make_tables  # noqa: E402
+from grpo_replay.tracking.series import Point
+from grpo_replay.tracking.sqlite_store import ARTIFACTS, follow_move, make_tables
 
 BATCH = 1000  # the most metrics that one request may hold
 PARAMS = 100  # likewise for parameters

@@ -3,13 +3,13 @@
 from pathlib import Path
 from statistics import fmean, stdev
 
-from grpo_replay.config import Study
 from grpo_replay.files import digest, file_digest
-from grpo_replay.grid import axes_text
-from grpo_replay.plan import is_finished
 from grpo_replay.reporting.labels import BASE, figure_text, method_name
-from grpo_replay.reporting.paper_tables.shared_cells import tables_of
-from grpo_replay.reporting.summaries import Setting, all_settings, default_settings
+from grpo_replay.reporting.numbers.settings import Setting, all_settings, default_settings
+from grpo_replay.reporting.paper.printed_cells import tables_of
+from grpo_replay.results.progress import is_finished
+from grpo_replay.study.cells import axes_text
+from grpo_replay.study.config import Study
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.pictures import reward_over_seeds
 from grpo_replay.tracking.runs import COMPLETE

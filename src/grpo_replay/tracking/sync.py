@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mlflow.entities import Run
 
-from grpo_replay.config import Study
 from grpo_replay.errors import DataError, GrpoReplayError
-from grpo_replay.reporting.paper_tables.shared_cells import tables_of
+from grpo_replay.reporting.paper.printed_cells import tables_of
+from grpo_replay.study.config import Study
 from grpo_replay.tracking.artifacts import copy_model, log_artifacts, log_files, log_inputs
 from grpo_replay.tracking.cell_results import CellResults, all_cells
 from grpo_replay.tracking.runs import COMPLETE, end_dead_runs, origin_tags, run_of_results

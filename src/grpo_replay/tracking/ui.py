@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from mlflow import MlflowClient
 
-from grpo_replay.settings import tracking_uri, without_credentials
+from grpo_replay.study.settings import tracking_uri, without_credentials
 from grpo_replay.tracking.store import prepare, sqlite_file
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 from trl import GRPOConfig
 
-from grpo_replay.config import ROLLOUT_ENGINE_SHARE, Training
-from grpo_replay.grid import Cell
-from grpo_replay.rollout_server import server_address
+from grpo_replay.study.cells import Cell
+from grpo_replay.study.config import ROLLOUT_ENGINE_SHARE, Training
+from grpo_replay.training.rollout_server import server_address
 from grpo_replay.training.sharding import gathering_precision, sharding_arguments
 
 

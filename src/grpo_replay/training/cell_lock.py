@@ -20,7 +20,7 @@ from filelock import SoftFileLease, Timeout
 
 from grpo_replay.errors import LockedError
 from grpo_replay.files import write_json
-from grpo_replay.rollout_server import server_address
+from grpo_replay.training.rollout_server import server_address
 
 LOCK_FILE = "training.lock"
 HOLDER_FILE = "holder.json"

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from grpo_replay.replay.rollout import Rollout
+from grpo_replay.methods.rollout import Rollout
 
 
 def split_evenly(order: np.ndarray, updates: int, pieces: int) -> list[list[np.ndarray]]:

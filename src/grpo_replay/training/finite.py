@@ -13,8 +13,8 @@ import torch
 from accelerate.utils import gather_object
 
 from grpo_replay.errors import TrainingError, listing
-from grpo_replay.replay.rollout import Rollout
-from grpo_replay.weights import all_finite
+from grpo_replay.methods.rollout import Rollout
+from grpo_replay.models.load import all_finite
 
 # Nats; e^20 is far above every clip, and e^89 would overflow float32: its gradient is nan.
 LOG_RATIO_BOUND = 20.0
@@ -107,20 +107,6 @@ class UpdateCheck:
         raise TrainingError(
             f"training step {step}, update {update}: the {what}; it was not applied. Rows with the "
             f"largest log ratios: {listing(names, ROWS_NAMED)}. {REPAIR}"
-        )
-
-
-def clip_gradient(network: torch.nn.Module, loss: torch.Tensor, limit: float, place: str) -> None:
-    """Clip the norm of the gradient in a loop of our own (base models, warm starts).
-
-    Raises:
-        TrainingError: the loss or the norm is not finite, naming the place.
-    """
-    norm = torch.nn.utils.clip_grad_norm_(network.parameters(), limit)
-    if not (math.isfinite(loss.item()) and math.isfinite(norm.item())):
-        raise TrainingError(
-            f"{place}: loss {loss.item():.3g} and gradient norm {norm.item():.3g} must be finite; "
-            "lower its learning_rate"
         )
 
 

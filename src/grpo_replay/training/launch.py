@@ -17,11 +17,11 @@ from typing import Any
 
 import torch
 
-from grpo_replay.config import Checkpoints, Training
 from grpo_replay.errors import GrpoReplayError, GrpoReplayWarning, TrainingError
 from grpo_replay.files import write_json
-from grpo_replay.rollout_server import check_server
+from grpo_replay.study.config import Checkpoints, Training
 from grpo_replay.training.prompt_length import compare_count
+from grpo_replay.training.rollout_server import check_server
 from grpo_replay.training.run_training import Watcher, train_policy
 
 MARK = "@grpo-replay "

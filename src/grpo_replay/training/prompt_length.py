@@ -7,8 +7,8 @@ from typing import Any
 from transformers import AutoTokenizer
 
 from grpo_replay.errors import GrpoReplayWarning
-from grpo_replay.problems import read_problems
-from grpo_replay.prompts import chat_messages
+from grpo_replay.tasks.problems import read_problems
+from grpo_replay.tasks.prompts import chat_messages
 
 Rows = list[dict[str, Any]]
 

@@ -18,8 +18,8 @@ from trl.generation import vllm_generation
 from trl.generation.vllm_client import VLLMClient
 from trl.import_utils import is_vllm_available
 
-from grpo_replay.config import Training
 from grpo_replay.errors import ConfigError, TrainingError
+from grpo_replay.study.config import Training
 from grpo_replay.training.seeds import purpose_seed
 
 # vLLM schedules what it is sent.

@@ -18,20 +18,21 @@ from datasets import Dataset
 from transformers import AutoTokenizer
 from transformers.trainer_callback import PrinterCallback
 
-from grpo_replay.config import Checkpoints, Training
-from grpo_replay.end_tokens import end_token_ids
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayWarning
 from grpo_replay.files import replace_folder, write_json
-from grpo_replay.grid import Cell
-from grpo_replay.math_answers import guarded_training_reward
-from grpo_replay.replay.buffer import RolloutBuffer
-from grpo_replay.replay.mixing import ReplayMethod
-from grpo_replay.replay.samplers import (
+from grpo_replay.methods.buffer import RolloutBuffer
+from grpo_replay.methods.composition import ReplayMethod
+from grpo_replay.methods.priorities import (
     AdvantageSampler,
     GroupStdSampler,
     Sampler,
     UniformSampler,
 )
+from grpo_replay.models.end_tokens import end_token_ids
+from grpo_replay.models.load import load_model
+from grpo_replay.study.cells import Cell
+from grpo_replay.study.config import Checkpoints, Training
+from grpo_replay.tasks.math import guarded_training_reward
 from grpo_replay.training.arguments import trainer_arguments
 from grpo_replay.training.checkpoints import SaveEvery, agreed_checkpoint, other_runs, run_key
 from grpo_replay.training.prompt_length import short_prompts
@@ -40,7 +41,6 @@ from grpo_replay.training.rollout_engine import rollout_engine
 from grpo_replay.training.seeds import purpose_seed
 from grpo_replay.training.sharding import check_sharding
 from grpo_replay.training.trainer import ReplayGRPOTrainer
-from grpo_replay.weights import load_model
 
 
 class Watcher(Protocol):

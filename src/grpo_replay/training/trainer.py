@@ -16,12 +16,12 @@ from accelerate.utils import gather_object
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
 
-from grpo_replay.replay.buffer import RolloutBuffer
-from grpo_replay.replay.mixing import Batch, ReplayMethod, compose
-from grpo_replay.replay.rollout import Rollout
-from grpo_replay.replay.samplers import Sampler
+from grpo_replay.methods.advantages import group_advantages
+from grpo_replay.methods.buffer import RolloutBuffer
+from grpo_replay.methods.composition import Batch, ReplayMethod, compose
+from grpo_replay.methods.priorities import Sampler
+from grpo_replay.methods.rollout import Rollout
 from grpo_replay.training import finite
-from grpo_replay.training.advantages import group_advantages
 from grpo_replay.training.checkpoints import load_replay_state, save_replay_state
 from grpo_replay.training.collate import collate, split_evenly
 from grpo_replay.training.diagnostics import RatioStatistics, ratio_metrics
@@ -29,7 +29,7 @@ from grpo_replay.training.empty_updates import SkipEmptyUpdates
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import seed_rollouts
 from grpo_replay.training.sharding import save_whole
-from grpo_replay.training.summaries import replay_rows, rollout_rows, step_summary
+from grpo_replay.training.step_rows import replay_rows, rollout_rows, step_summary
 
 
 class ReplayGRPOTrainer(GRPOTrainer):

@@ -1,0 +1,132 @@
+"""Scores of one cell from its grades: metrics with intervals, and the value of each problem."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from grpo_replay.errors import DataError
+from grpo_replay.files import read_json, write_text
+from grpo_replay.statistics import intervals, metrics
+from grpo_replay.study.cells import config_hash
+
+_GRADE_COLUMNS = [
+    "problem_id",
+    "sample_id",
+    "correct",
+    "grade_paper",
+    "timed_out",
+    "n_tokens",
+    "finish_reason",
+]
+
+
+def score_cell(cell_file: Path, grades: dict[str, Path], output: Path) -> None:
+    """Score one cell on its benchmarks and write `scores.json`.
+
+    `cell_file` is the cell's `cell.json`, `grades` its graded samples by benchmark. Accuracies are
+    percent with 95 % intervals over problems, lengths are tokens.
+
+    Raises:
+        DataError: a benchmark without grades, an empty file, a sample graded twice, or a problem
+            with other than k samples; the message names file and problem.
+    """
+    content = read_json(cell_file)
+    _check_provenance(cell_file.parent, content)
+    k_by_benchmark = content["evaluation"]["k"]
+    if missing := sorted(set(k_by_benchmark) - set(grades)):
+        raise DataError(f"{cell_file}: no grades for {', '.join(missing)}; grade these first")
+    scores = {
+        "cell": content["cell"],
+        "study": content["study"],
+        "config_hash": config_hash(content),
+        "benchmarks": {
+            name: _score_benchmark(_read_grades(grades[name], k), k)
+            for name, k in k_by_benchmark.items()
+        },
+    }
+    write_text(output, json.dumps(scores, indent=1, allow_nan=False) + "\n")
+
+
+def _check_provenance(cell: Path, content: dict) -> None:
+    """Refuse to score answers, or a model, that other settings made."""
+    made = [
+        (cell / "samples" / "manifest.json", "settings", content["evaluation"], "sample_answers")
+    ]
+    if content["training"]:
+        made.append((cell / "train" / "settings.json", None, content["training"], "train_policy"))
+    for path, key, wanted, rule in made:
+        found = read_json(path)
+        if (found[key] if key else found) != wanted:
+            raise DataError(
+                f"{path}: made under other settings than {cell}/cell.json has; run again with "
+                f"`--forcerun {rule}` and this cell's scores.json as the target"
+            )
+
+
+def _read_grades(path: Path, k: int) -> pd.DataFrame:
+    """Return the graded samples, sorted by problem and sample, k rows a problem."""
+    frame = pd.read_parquet(path, columns=_GRADE_COLUMNS)
+    if frame.empty:
+        raise DataError(f"{path}: no graded samples; delete it and run grade_answers again")
+    missing = frame.isna().to_numpy()
+    if missing.any():  # it would silently count as a verdict
+        row, column = np.argwhere(missing)[0]
+        raise DataError(
+            f"{path}, row {row}: {frame.columns[column]} is missing; delete the file and run "
+            "grade_answers again"
+        )
+    frame["problem_id"] = frame["problem_id"].astype(str)
+    twice = frame[frame.duplicated(["problem_id", "sample_id"])]
+    if not twice.empty:
+        row = twice.iloc[0]
+        raise DataError(
+            f"{path}: sample {row['sample_id']} of problem {row['problem_id']!r} is there twice; "
+            "delete the file and run grade_answers again"
+        )
+    counts = frame.groupby("problem_id").size()
+    if not (counts == k).all():
+        problem = counts[counts != k].index[0]
+        raise DataError(
+            f"{path}: problem {problem!r} has {counts[problem]} samples, not k = {k}; "
+            "delete the samples of this benchmark and run sample_answers again"
+        )
+    return frame.sort_values(["problem_id", "sample_id"], ignore_index=True)
+
+
+def _score_benchmark(frame: pd.DataFrame, k: int) -> dict:
+    correct_PK = frame["correct"].to_numpy(dtype=bool).reshape(-1, k)
+    length_PK = frame["n_tokens"].to_numpy(dtype=float).reshape(-1, k)
+    accuracy_P, length_P = 100.0 * correct_PK.mean(axis=1), length_PK.mean(axis=1)
+    of_correct, of_incorrect = metrics.length_by_correctness(length_PK, correct_PK)
+    paper_PK = frame["grade_paper"].to_numpy(dtype=bool).reshape(-1, k)
+    return {
+        "n_problems": len(accuracy_P),
+        "k": k,
+        "avg_at_k": metrics.avg_at_k(correct_PK),
+        **_interval("avg_at_k", accuracy_P),
+        "pass_at_k": metrics.mean_pass_at_k(correct_PK, k),
+        **_interval("pass_at_k", 100.0 * correct_PK.any(axis=1)),
+        "mean_length": float(length_PK.mean()),
+        **_interval("mean_length", length_P, proportion=False),
+        "mean_length_correct": _number(of_correct),
+        "mean_length_incorrect": _number(of_incorrect),
+        "avg_at_k_paper": metrics.avg_at_k(paper_PK),
+        "truncated_percent": float(100.0 * (frame["finish_reason"] == "length").mean()),
+        "timed_out": int(frame["timed_out"].sum()),
+        "problem_ids": frame["problem_id"].iloc[::k].tolist(),
+        "problem_accuracy": accuracy_P.tolist(),
+        "problem_length": length_P.tolist(),
+    }
+
+
+def _interval(name: str, values_P: np.ndarray, proportion: bool = True) -> dict:
+    interval = intervals.bootstrap_interval(values_P, proportion=proportion)
+    return {f"{name}_low": _number(interval.low), f"{name}_high": _number(interval.high)}
+
+
+def _number(value: float) -> float | None:
+    """JSON has no nan: a mean of nothing is null."""
+    return None if math.isnan(value) else float(value)

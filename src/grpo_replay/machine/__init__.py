@@ -1,0 +1,1 @@
+"""The machine that a job runs on: GPUs, log, provenance."""

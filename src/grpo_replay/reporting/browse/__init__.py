@@ -1,0 +1,1 @@
+"""What a notebook looks at: cells, answers, rollouts, curves."""

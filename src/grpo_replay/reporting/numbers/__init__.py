@@ -1,0 +1,1 @@
+"""The numbers that tables and figures show, each with its interval."""

@@ -1,0 +1,108 @@
+"""Table 13 of the paper: the anchored cells ranked by their AES against GRPO."""
+
+from dataclasses import replace
+
+from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.settings import Setting
+from grpo_replay.reporting.numbers.significance import marked
+from grpo_replay.reporting.paper import published
+from grpo_replay.reporting.paper.accuracy import axis_labels
+from grpo_replay.reporting.paper.design_space import NO_REPLAY, Point, Source
+from grpo_replay.reporting.paper.efficiency import (
+    AES_NOTE,
+    FIELDS,
+    RATIO_NOTE,
+    means,
+    measure_columns,
+    ranks,
+    relative,
+    relative_p_values,
+)
+from grpo_replay.reporting.tables.parts import problems_text
+from grpo_replay.reporting.tables.table import Column, Row, Table
+
+
+def table13(source: Source) -> Table:
+    """Table 13: the twelve cells that the paper ranks, by the study's own AES."""
+    points = [_point(line) for line in published.rows("table13")]
+    rows, settings = [], []
+    for scale in source.ablation_scales:
+        grpo = source.at(scale, NO_REPLAY)
+        found = [source.at(scale, point) for point in points]
+        numbers = _marked_numbers(source, found, grpo)
+        labels = [_labels(source, scale, point) for point in points]
+        rows += ranked([Row(*pair) for pair in zip(labels, numbers, strict=True)])
+        settings += [grpo, *found]
+    n = problems_text(source.study)
+    return Table(
+        title=f"Table 13: anchored cells ranked by AES ({source.study.title})",
+        stub={
+            "scale": "Scale",
+            "rank": "Rank",
+            "priority": "Priority",
+            "unit": "Unit",
+            "alpha": "α",
+            "tau_max": "τ_max",
+            "replay_ratio": "r",
+        },
+        columns=[
+            *measure_columns(n),
+            Column("delta_length_percent", "", "ΔL (%)", n, tested=True),
+            Column("delta_accuracy_percent", "", "ΔAcc (%)", n, tested=True),
+            Column("aes", "", "AES", n, decimals=3, tested=True),
+        ],
+        rows=rows,
+        notes=[
+            AES_NOTE,
+            "Against GRPO of the same scale: ΔL > 0 is shorter, ΔAcc > 0 more accurate.",
+            RATIO_NOTE,
+            *source.marks(settings),
+            "Marked are the three columns against GRPO; ΔL and ΔAcc stand for length and accuracy.",
+            "Equal scores share a rank; the order of ranks whose intervals overlap is no finding.",
+            *source.seeds(settings),
+            *source.missing(settings),
+        ],
+        hidden=("study", "priority_key"),
+    )
+
+
+def _marked_numbers(
+    source: Source, settings: list[Setting], grpo: Setting
+) -> list[dict[str, Number | None]]:
+    """The numbers of each row of a scale, those against GRPO marked."""
+    numbers, tests = {}, {}
+    for position, setting in enumerate(settings):
+        found = relative(source, setting, grpo)
+        p_of = relative_p_values(source, setting, grpo)
+        numbers |= {(position, name): number for name, number in found.items()}
+        tests |= {(position, name): p for name, p in p_of.items()}
+    against_grpo = marked(numbers, tests)
+    return [
+        means(source, setting) | {name: against_grpo[position, name] for name in FIELDS}
+        for position, setting in enumerate(settings)
+    ]
+
+
+def ranked(rows: list[Row]) -> list[Row]:
+    """The rows by falling AES, with their rank; those without an AES keep their order below."""
+    scores = [number.value if (number := row.numbers["aes"]) else None for row in rows]
+    found = zip(rows, ranks(scores), strict=True)
+    labelled = [replace(row, labels=row.labels | {"rank": rank}) for row, rank in found]
+    return sorted(labelled, key=lambda row: row.labels["rank"] or len(rows) + 1)
+
+
+def _point(line: dict[str, str]) -> Point:
+    return Point(
+        "anchored",
+        line["unit"],
+        line["priority"],
+        int(line["tau_max"]),
+        float(line["replay_ratio"]),
+        float(line["alpha"]),
+    )
+
+
+def _labels(source: Source, scale: str, point: Point) -> dict:
+    axes = {"alpha": point.alpha, "tau_max": point.tau_max, "replay_ratio": point.replay_ratio}
+    names = axis_labels(point.priority, point.unit)
+    return {"study": source.study.study, "scale": scale} | axes | names

@@ -1,0 +1,80 @@
+"""Where the three verifiers of an answer disagree: how often in each cell, with an example.
+
+The training reward (Minerva rules, last 500 characters), the evaluation grade that feeds the tables
+and the paper's evaluation (math-verify on the raw text) judge the same stored answers. A model can
+gain by one of them and not by the others, which an accuracy alone does not show.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from grpo_replay.files import write_text
+from grpo_replay.results.scores import read_scores
+from grpo_replay.study.config import Study
+from grpo_replay.tasks.problems import read_problems
+
+VERIFIERS = ["training", "evaluation", "paper"]
+COUNTS = ["cell", "benchmark", *VERIFIERS, "answers", "of", "percent", "timed_out", "errors"]
+EXAMPLE = ["problem_id", "sample_id", "gold", "extracted", "end_of_text"]
+SHOWN_CHARACTERS = 160
+
+
+def verifiers_table(study: Study, results: Path, output: Path) -> None:
+    """Write one row a cell x benchmark x combination of three verdicts that occurs, as CSV.
+
+    `results` is the study's folder; the cells are those of its scores.parquet. The counts of a cell
+    and benchmark (`answers`, and `percent` of `of`) add up to all its answers, so agreements are
+    rows too. `timed_out` and `errors` count the answers that a verifier counts as wrong because it
+    ran out of CPU time, or because something was raised. A disagreement shows its first answer:
+    gold, content of the last box, and the end of the text.
+    """
+    scores = read_scores(results)
+    rows = [
+        {"cell": cell, "benchmark": name, **row}
+        for cell in scores["cell"].unique()
+        for name in study.benchmarks
+        for row in _combinations(results, cell, name)
+    ]
+    table = pd.DataFrame(rows, columns=[*COUNTS, *EXAMPLE]).astype({"sample_id": "Int64"})
+    write_text(output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+
+
+def _combinations(results: Path, cell: str, benchmark: str) -> Iterator[dict[str, Any]]:
+    grades = pd.read_parquet(results / "cells" / cell / "grades" / f"{benchmark}.parquet")
+    verdicts = pd.DataFrame(
+        {
+            "training": grades["training_reward"] > 0,
+            "evaluation": grades["correct"],
+            "paper": grades["grade_paper"],
+        }
+    )
+    timed_out = grades["timed_out"] | grades["timed_out_paper"]
+    for combination, own in sorted(verdicts.groupby(VERIFIERS).groups.items(), reverse=True):
+        words = ["right" if verdict else "wrong" for verdict in combination]
+        row = dict(zip(VERIFIERS, words, strict=True))
+        row |= {"answers": len(own), "of": len(grades), "percent": 100 * len(own) / len(grades)}
+        row |= {"timed_out": timed_out[own].sum(), "errors": (grades["errors"][own] != "").sum()}
+        if len(set(combination)) > 1:
+            row |= _example(results, cell, benchmark, grades.loc[own[0]])
+        yield row
+
+
+def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dict[str, Any]:
+    keys = {name: graded[name] for name in ("problem_id", "sample_id")}
+    samples = pd.read_parquet(
+        results / "cells" / cell / "samples" / f"{benchmark}.parquet",
+        columns=["text"],
+        filters=[(name, "==", value) for name, value in keys.items()],
+    )
+    problems = read_problems(results / "data" / "benchmarks" / f"{benchmark}.jsonl")
+    gold = next(row["answer"] for row in problems if row["id"] == keys["problem_id"])
+    text = " ".join(samples["text"].item().split())
+    return {
+        **keys,
+        "gold": gold,
+        "extracted": graded["extracted"],
+        "end_of_text": text if len(text) <= SHOWN_CHARACTERS else f"…{text[-SHOWN_CHARACTERS:]}",
+    }

@@ -1,0 +1,1 @@
+"""The only place that knows what lies where below results/."""

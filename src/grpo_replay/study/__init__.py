@@ -1,0 +1,1 @@
+"""What is asked for: a study file, its cells, the settings of a run."""

@@ -1,0 +1,229 @@
+"""Expand a study into its cells: a pure function, ids built in one place and looked up ever
+after, never parsed.
+"""
+
+from fnmatch import fnmatchcase
+from itertools import product
+
+from pydantic import BaseModel, ConfigDict
+
+from grpo_replay.errors import ConfigError, listing, suggestion
+from grpo_replay.files import digest
+from grpo_replay.models.config import PretrainedModel
+from grpo_replay.study.config import NoReplay, Scale, Study
+from grpo_replay.tasks.config import Benchmark
+
+# Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
+# of a package.
+ALGORITHM_VERSION = 1
+# Raise when a change of the sampling code changes which answers are drawn: all cells are then
+# sampled again, and none is trained.
+SAMPLER_VERSION = 1
+# Raise with every change of a verdict: all stored samples are then graded again.
+GRADER_VERSION = 2
+# Fixed for plain GRPO, so that editing what it does not use retrains none of its cells.
+UNUSED_WITHOUT_REPLAY = {"replay_warmup": 0, "priority_epsilon": 1.0, "buffer_capacity": 1}
+
+
+class Cell(BaseModel):
+    """One trained model, or an untrained one (`method == "base"`), of a study.
+
+    `tau_max`, `replay_ratio` and `alpha` are None where the method does not use them; the uniform
+    priority is alpha 0.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    cell: str
+    scale: str
+    method: str
+    composition: str | None = None
+    unit: str | None = None
+    priority: str | None = None
+    tau_max: int | None = None
+    replay_ratio: float | None = None
+    alpha: float | None = None
+    seed: int | None = None
+
+    @property
+    def trained(self) -> bool:
+        """Whether the cell has a training run (all but the base models)."""
+        return self.method != "base"
+
+
+def number_text(value: float | int) -> str:
+    """The one canonical text of a number in a cell id: 0.50 and 0.5 are "0.5", 1.0 is "1"; two
+    numbers never share one.
+    """
+    text = f"{value:g}"  # six digits
+    return text if float(text) == value else repr(value)
+
+
+def axes_text(tau_max: int, replay_ratio: float, alpha: float | None) -> str:
+    """The replay axes as a cell id has them; no alpha where the priority has none."""
+    weight = "" if alpha is None else f"-a{number_text(alpha)}"
+    return f"tau{tau_max}-r{number_text(replay_ratio)}{weight}"
+
+
+def expand(study: Study) -> dict[str, Cell]:
+    """All cells of a study by id, base models first, in the order of the study file; shared cells
+    appear once.
+
+    Raises:
+        ConfigError: where two different cells would have one id, thus one folder.
+    """
+    bases = (
+        Cell(cell=f"{scale}/base", scale=scale, method="base") for scale in _used_scales(study)
+    )
+    cells = {cell.cell: cell for cell in bases}
+    for block in study.grid:
+        axes = (
+            block.scales,
+            block.methods,
+            block.tau_max,
+            block.replay_ratio,
+            block.alpha,
+            block.seeds,
+        )
+        for scale, method, tau_max, ratio, alpha, seed in product(*axes):
+            cell = _cell(study, scale, method, tau_max, ratio, alpha, seed)
+            if cells.setdefault(cell.cell, cell) != cell:
+                raise ConfigError(
+                    f"grid: two different cells are named {cell.cell!r}: rename a method"
+                )
+    return cells
+
+
+def _used_scales(study: Study) -> list[str]:
+    used = {scale for block in study.grid for scale in block.scales}
+    return [scale for scale in study.scales if scale in used]
+
+
+def _cell(
+    study: Study, scale: str, method: str, tau_max: int, ratio: float, alpha: float, seed: int
+) -> Cell:
+    spec = study.methods[method]
+    if isinstance(spec, NoReplay):
+        return Cell(
+            cell=f"{scale}/{method}-seed{seed}",
+            scale=scale,
+            method=method,
+            composition="none",
+            seed=seed,
+        )
+    uniform = spec.priority == "uniform"
+    axes = axes_text(tau_max, ratio, None if uniform else alpha)
+    return Cell(
+        cell=f"{scale}/{method}-{axes}-seed{seed}",
+        scale=scale,
+        method=method,
+        composition=spec.composition,
+        unit=spec.unit,
+        priority=spec.priority,
+        tau_max=tau_max,
+        replay_ratio=ratio,
+        alpha=0.0 if uniform else alpha,
+        seed=seed,
+    )
+
+
+def select(cells: dict[str, Cell], pattern: str | None) -> dict[str, Cell]:
+    """The cells whose id matches a glob, or one of several with commas between; all of them
+    without one.
+
+    Raises:
+        ConfigError: when a glob matches nothing, listing the ids there are.
+    """
+    if pattern is None:
+        return cells
+    chosen: set[str] = set()
+    for glob in pattern.split(","):
+        found = [name for name in cells if fnmatchcase(name, glob)]
+        if not found:
+            raise ConfigError(
+                f"--config only={glob!r} matches no cell{suggestion(glob, cells)}; "
+                f"there are: {listing(cells)}"
+            )
+        chosen.update(found)
+    return {name: cell for name, cell in cells.items() if name in chosen}
+
+
+def start_model(study: Study, scale: str) -> str:
+    """The folder, below the study's results, of the model that every method of a scale starts
+    from.
+    """
+    return f"{'warm_start' if study.warm_start else 'base_models'}/{scale}"
+
+
+def base_model(scale: Scale) -> dict:
+    """What decides a base model; not the number of its parameters, which is for the plan and for
+    the check of what was fetched.
+    """
+    return scale.model.model_dump(mode="json", exclude={"parameters"})
+
+
+def model_parameters(scale: Scale) -> int:
+    """How many parameters a pretrained model has by the study; 0 of one that is made."""
+    return scale.model.parameters if isinstance(scale.model, PretrainedModel) else 0
+
+
+def benchmark_problems(benchmark: Benchmark) -> dict:
+    """What decides a benchmark's problems (`BenchmarkProblems`): not its title, nor how often each
+    is answered.
+    """
+    return benchmark.model_dump(mode="json", exclude={"title", "k"})
+
+
+def resolve(study: Study, cell: Cell) -> dict:
+    """Everything that decides a cell's scores, as plain JSON-like values (`cell.json`)."""
+    return {
+        "cell": cell.model_dump(),
+        "study": study.study,
+        "model": base_model(study.scales[cell.scale]),
+        "problems": study.problems.model_dump(mode="json"),
+        "warm_start": study.warm_start and study.warm_start.model_dump(mode="json"),
+        "prompt_selection": study.prompt_selection
+        and study.prompt_selection.model_dump(mode="json"),
+        "training": training_settings(study, cell) if cell.trained else None,
+        "evaluation": evaluation_settings(study, cell),
+        "benchmarks": {n: b.model_dump(mode="json") for n, b in study.benchmarks.items()},
+        "grader": {
+            "version": GRADER_VERSION,
+            "timeout_seconds": study.evaluation.grade_timeout_seconds,
+        },
+    }
+
+
+def config_hash(resolved: dict) -> str:
+    """What tells a resolved cell from another, whatever the order of keys in its file."""
+    return digest(resolved)
+
+
+def training_settings(study: Study, cell: Cell) -> dict:
+    """What `train_policy` gets as params: a change of any value retrains the cell, of no other."""
+    scale = study.scales[cell.scale]
+    training = study.training.model_dump(mode="json", exclude={"expected_prompts"})
+    if cell.composition == "none":
+        training |= UNUSED_WITHOUT_REPLAY
+    return {
+        "algorithm_version": ALGORITHM_VERSION,
+        "study": study.study,
+        "cell": cell.model_dump(),
+        "micro_batch": scale.micro_batch,
+        "processes": max(scale.gpus, 1),
+        # Named where there is something to name: cells of other scales keep their settings.
+        **({"sharding": scale.sharding} if scale.sharding != "none" else {}),
+        "training": training,
+    }
+
+
+def evaluation_settings(study: Study, cell: Cell) -> dict:
+    """What `sample_answers` gets as params."""
+    scale = study.scales[cell.scale]
+    return {
+        "sampler_version": SAMPLER_VERSION,
+        "batch": scale.evaluation_batch,
+        "k": {name: benchmark.k for name, benchmark in study.benchmarks.items()},
+        "max_tokens": scale.evaluation_max_tokens,
+        **study.evaluation.model_dump(mode="json", exclude={"grade_timeout_seconds"}),
+    }

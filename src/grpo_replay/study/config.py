@@ -1,0 +1,287 @@
+"""A study, strictly typed: unknown keys are refused. config/README.md explains every key.
+
+Importing this module must stay cheap: Snakemake reads it before every run.
+"""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from grpo_replay.errors import suggestion
+from grpo_replay.fields import Strict
+from grpo_replay.models.config import MAX_POSITIONS, FromScratchModel, Model, WarmStart
+from grpo_replay.ranges import (
+    Batch,
+    Beta,
+    Bound,
+    Count,
+    CountOrZero,
+    Devices,
+    Epsilon,
+    FileName,
+    Fraction,
+    Gigabytes,
+    JobHours,
+    JobHoursOrZero,
+    LearningRate,
+    Line,
+    Name,
+    PositiveEpsilon,
+    Ratio,
+    Rollouts,
+    Rows,
+    Samples,
+    Seconds,
+    Seed,
+    Temperature,
+    Tokens,
+    TopP,
+    WeightDecay,
+)
+from grpo_replay.tasks.config import Benchmark, ClockProblems, PromptSelection, TrainingProblems
+
+# vLLM's part of each GPU in a training process (TRL's default), its weights and cache within it.
+ROLLOUT_ENGINE_SHARE = 0.3
+# Snakemake plans 5,000 cells in a minute; what is far beyond is a slip in an axis.
+MAX_CELLS = 20_000
+# Answers are drawn in chunks, each with seeds of its own below 2^31 (evaluation/sample.py); they
+# are looked for at random, which takes as long as half of all are free.
+SEEDS_OF_ANSWERS = 2**31
+
+
+class Scale(Strict):
+    """One model size, and what a run of it needs."""
+
+    model: Model
+    micro_batch: Count
+    evaluation_max_tokens: Tokens
+    evaluation_batch: Batch
+    hours_base: JobHoursOrZero
+    hours_train: JobHours
+    hours_evaluate: JobHours
+    gpus: Devices
+    sharding: Literal["none", "full"] = "none"
+    memory_gb: Gigabytes = 4.0
+
+    @model_validator(mode="after")
+    def _shards_need_processes(self) -> "Scale":
+        if self.sharding == "full" and self.gpus < 2:
+            raise ValueError(f"sharding full divides among GPUs: give gpus 2 or more ({self.gpus})")
+        return self
+
+    @model_validator(mode="after")
+    def _answers_have_positions(self) -> "Scale":
+        if isinstance(self.model, FromScratchModel) and self.evaluation_max_tokens >= MAX_POSITIONS:
+            raise ValueError(
+                f"evaluation_max_tokens {self.evaluation_max_tokens} and a prompt are more than "
+                f"the {MAX_POSITIONS} positions of a model from scratch; lower it"
+            )
+        return self
+
+
+# --- methods and grid ---
+
+Priority = Literal["uniform", "sigma_g", "abs_advantage"]
+Unit = Literal["query", "rollout"]
+
+
+class NoReplay(Strict):
+    """Plain GRPO."""
+
+    composition: Literal["none"]
+
+
+class Replay(Strict):
+    """A point of the paper's design space: how the batch is composed, from what units, by what
+    priority.
+    """
+
+    composition: Literal["pool", "anchored"]
+    unit: Unit
+    priority: Priority
+
+    @model_validator(mode="after")
+    def _advantage_is_per_rollout(self) -> "Replay":
+        if self.priority == "abs_advantage" and self.unit == "query":
+            raise ValueError(
+                "priority abs_advantage needs unit rollout: a query has no single advantage"
+            )
+        return self
+
+
+Method = Annotated[NoReplay | Replay, Field(discriminator="composition")]
+
+
+class GridBlock(Strict):
+    """A block of cells: the product of its axes; blocks may overlap, a shared cell is trained
+    once.
+    """
+
+    scales: list[Name] = Field(min_length=1)
+    methods: list[Name] = Field(min_length=1)
+    tau_max: list[Count] = Field(min_length=1)
+    replay_ratio: list[Ratio] = Field(min_length=1)
+    alpha: list[Fraction] = Field(min_length=1)
+    seeds: list[Seed] = Field(min_length=1)
+
+    @property
+    def size(self) -> int:
+        """How many points the product of the axes has."""
+        axes = (self.scales, self.methods, self.tau_max, self.replay_ratio, self.alpha, self.seeds)
+        return math.prod(map(len, axes))
+
+
+class Training(Strict):
+    """The paper's Table 7, and the replay defaults of its section on the design space."""
+
+    steps: Count
+    rollouts_per_step: Count
+    group_size: Rollouts
+    mini_batch: Count
+    max_prompt_tokens: Tokens
+    expected_prompts: Rows | None = None
+    max_completion_tokens: Tokens
+    learning_rate: LearningRate
+    weight_decay: WeightDecay
+    # YAML and JSON have lists alone.
+    adam_betas: Annotated[tuple[Beta, Beta], Field(strict=False)]
+    gradient_clip: Bound
+    clip_low: Fraction
+    clip_high: Bound
+    dual_clip: Annotated[float, Field(gt=1, le=1e9)]
+    advantage_epsilon: Epsilon
+    priority_epsilon: PositiveEpsilon
+    temperature: Temperature
+    precision: Literal["float32", "bfloat16"]
+    gradient_checkpointing: bool
+    rollout_engine: Literal["transformers", "vllm", "vllm_server"]
+    replay_warmup: CountOrZero
+    buffer_capacity: Rows
+
+    @property
+    def updates_per_step(self) -> int:
+        """Optimizer updates that one step of Algorithm 1 makes (paper: 256 / 128 = 2)."""
+        return self.rollouts_per_step // self.mini_batch
+
+    @model_validator(mode="after")
+    def _sizes_divide(self) -> "Training":
+        if self.rollouts_per_step % self.group_size:
+            raise ValueError("rollouts_per_step must be a multiple of group_size")
+        if self.rollouts_per_step % self.mini_batch:
+            raise ValueError("rollouts_per_step must be a multiple of mini_batch")
+        return self
+
+
+class Checkpoints(Strict):
+    """How often a training run can be continued from, in steps; kept after success or not."""
+
+    every: Count
+    keep: bool
+
+
+class Evaluation(Strict):
+    """How answers are sampled (paper, section "Evaluation")."""
+
+    engine: Literal["transformers", "vllm"]
+    temperature: Temperature
+    top_p: TopP
+    top_k: CountOrZero
+    samples_per_wave: Samples
+    first_wave_seed: Seed
+    grade_timeout_seconds: Seconds
+
+
+class Study(Strict):
+    """A whole study file."""
+
+    study: Name
+    title: Line
+    hub_cache: FileName | None = None
+    scales: dict[Name, Scale] = Field(min_length=1)
+    methods: dict[Name, Method] = Field(min_length=1)
+    grid: list[GridBlock] = Field(min_length=1)
+    problems: TrainingProblems
+    warm_start: WarmStart | None = None
+    prompt_selection: PromptSelection | None = None
+    benchmarks: dict[Name, Benchmark] = Field(min_length=1)
+    training: Training
+    checkpoints: Checkpoints
+    evaluation: Evaluation
+
+    @model_validator(mode="after")
+    def _grid_is_bounded(self) -> "Study":
+        if (cells := sum(block.size for block in self.grid)) > MAX_CELLS:
+            raise ValueError(f"grid: {cells} cells, more than {MAX_CELLS}: shorten its axes")
+        return self
+
+    @model_validator(mode="after")
+    def _samples_differ(self) -> "Study":
+        for name, benchmark in self.benchmarks.items():
+            if self.evaluation.top_k == 1 and benchmark.k > 1:
+                raise ValueError(
+                    f"evaluation.top_k: 1 makes all answers to a problem equal, and "
+                    f"benchmarks.{name}.k asks for {benchmark.k}: take k: 1, or top_k: 0"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _answers_have_seeds(self) -> "Study":
+        for name, scale in self.scales.items():
+            spacing = max(scale.evaluation_batch, self.evaluation.samples_per_wave)
+            chunks = sum(self._chunks(scale, benchmark) for benchmark in self.benchmarks.values())
+            if 2 * chunks * spacing > SEEDS_OF_ANSWERS:
+                raise ValueError(
+                    f"scales.{name}.evaluation_batch: {chunks} chunks of answers with {spacing} "
+                    "seeds each are more than there are: lower evaluation_batch, or raise "
+                    "evaluation.samples_per_wave"
+                )
+        return self
+
+    def _chunks(self, scale: Scale, benchmark: Benchmark) -> int:
+        """How many chunks `evaluation.sample.plan_chunks` makes of a benchmark."""
+        wave = min(self.evaluation.samples_per_wave, benchmark.k)
+        problems = min(benchmark.limit or benchmark.n_problems, benchmark.n_problems)
+        size = max(1, scale.evaluation_batch // wave)
+        return math.ceil(benchmark.k / wave) * math.ceil(problems / size)
+
+    @model_validator(mode="after")
+    def _references_exist(self) -> "Study":
+        for block in self.grid:
+            for kind, used, known in (
+                ("scale", block.scales, self.scales),
+                ("method", block.methods, self.methods),
+            ):
+                for name in used:
+                    if name not in known:
+                        raise ValueError(f"grid: unknown {kind} {name!r}{suggestion(name, known)}")
+        for name, method in self.methods.items():
+            if name == "base":
+                raise ValueError("methods: 'base' is the untrained model; choose another name")
+            if isinstance(method, NoReplay) and name != "grpo":
+                raise ValueError(f"methods: {name!r} has composition none, which is named grpo")
+        scratch = [n for n, s in self.scales.items() if isinstance(s.model, FromScratchModel)]
+        if scratch and not isinstance(self.problems, ClockProblems):
+            raise ValueError(
+                f"scales.{scratch[0]}.model: source from_scratch needs problems with source clock"
+            )
+        if scratch and self.training.max_completion_tokens >= MAX_POSITIONS:
+            raise ValueError(
+                f"training.max_completion_tokens {self.training.max_completion_tokens}: "
+                f"scales.{scratch[0]}.model has {MAX_POSITIONS} positions; lower it"
+            )
+        prompts = self.training.rollouts_per_step // self.training.group_size
+        if self.prompt_selection and self.prompt_selection.keep < prompts:
+            raise ValueError(f"prompt_selection.keep: a step needs {prompts} prompts")
+        return self
+
+    @model_validator(mode="after")
+    def _micro_batches_divide(self) -> "Study":
+        for name, scale in self.scales.items():
+            rows = scale.micro_batch * max(scale.gpus, 1)
+            if self.training.mini_batch % rows:
+                raise ValueError(
+                    f"scales.{name}.micro_batch: training.mini_batch {self.training.mini_batch} "
+                    f"must be a multiple of micro_batch x gpus (found {rows})"
+                )
+        return self

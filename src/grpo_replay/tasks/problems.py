@@ -1,0 +1,187 @@
+"""Problem files: JSON Lines with the string fields id, problem, answer, and what a source adds.
+
+Training and evaluation read the same form through the same checks, so that a gold answer that is
+empty, a number or doubled stops a run before it costs anything.
+"""
+
+import json
+import os
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grpo_replay.errors import ConfigError, DataError, GrpoReplayWarning
+from grpo_replay.files import write_text
+from grpo_replay.tasks.clock import make_problems as make_clock_problems
+from grpo_replay.tasks.hub import download_problems
+
+if TYPE_CHECKING:
+    from grpo_replay.tasks.config import ClockProblems, DataFile, FileProblems
+
+DATA_VARIABLE = "GRPO_REPLAY_DATA"
+FIELDS = ("id", "problem", "answer")
+
+
+def read_problems(path: Path | str, blank_answers: bool = False) -> list[dict[str, Any]]:
+    """Return the problems of a JSON Lines file, in its order; an answer may be empty where
+    `blank_answers` says so.
+
+    Raises DataError naming file and line: no file, no problems, invalid JSON, a field that is
+    missing, empty or no string, an id that occurred before.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; expected problems as JSON Lines")
+    problems = {
+        number: _parse(line, f"{path}, line {number}", blank_answers)
+        for number, line in _lines(path)
+    }
+    if not problems:
+        raise DataError(f"{path}: the file has no problems; expected one JSON object a line")
+    _check_ids(problems, str(path), "line")
+    return list(problems.values())
+
+
+def _check_ids(problems: dict[int, dict[str, Any]], place: str, unit: str) -> None:
+    number_of: dict[str, int] = {}
+    for number, problem in problems.items():
+        if problem["id"] in number_of:
+            raise DataError(
+                f"{place}, {unit} {number}: id {problem['id']!r} is that of {unit} "
+                f"{number_of[problem['id']]} too; give each problem an id of its own"
+            )
+        number_of[problem["id"]] = number
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 ({error}); save the file as UTF-8") from error
+    return [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+def _parse(line: str, place: str, blank_answers: bool) -> dict[str, Any]:
+    try:
+        problem = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{place}: not valid JSON ({error}); expected one object a line") from error
+    if not isinstance(problem, dict):
+        raise DataError(
+            f"{place}: found {type(problem).__name__}, expected an object with {', '.join(FIELDS)}"
+        )
+    for field in FIELDS:
+        if field not in problem:
+            raise DataError(f"{place}: field {field!r} is missing; every problem needs one")
+        if not (field == "answer" and blank_answers and problem[field] in ("", None)):
+            _check_text(problem[field], f"{place}: field {field!r}")
+    return problem
+
+
+def _check_text(value: object, place: str) -> None:
+    if not isinstance(value, str):
+        # A number as gold answer parses to nothing in the grader, silently: every sample is wrong.
+        repair = "fill it in or drop the row" if value is None else f'write it as "{value}"'
+        raise DataError(f"{place} is {value!r}, expected a string; {repair}")
+    if not value.strip():
+        raise DataError(f"{place} is empty; fill it in or drop the row")
+
+
+def write_problems(path: Path | str, problems: Iterable[dict[str, Any]]) -> None:
+    """Write problems as JSON Lines, whole or not at all."""
+    lines = [json.dumps(problem, ensure_ascii=False) + "\n" for problem in problems]
+    write_text(Path(path), "".join(lines))
+
+
+def data_file(source: "DataFile") -> Path | None:
+    """The local file of a source, in the folder that the variable GRPO_REPLAY_DATA names; None
+    where that is not set and the Hub has it.
+
+    Raises ConfigError where the variable is set and the folder lacks the file, or neither is there.
+    """
+    folder = os.environ.get(DATA_VARIABLE)
+    if not folder and source.hub:
+        return None
+    if not folder:
+        raise ConfigError(
+            f"file: {source.file}: {DATA_VARIABLE} is not set; set it to the folder that holds "
+            f"{source.file}"
+        )
+    path = Path(folder) / source.file
+    if not path.is_file():
+        raise ConfigError(
+            f"file: {source.file}: not in {folder} ({DATA_VARIABLE}); put it there or correct the "
+            "variable"
+        )
+    return path
+
+
+def load_problems(
+    source: "DataFile", output: Path, blank_answers: bool = False
+) -> list[dict[str, Any]]:
+    """All problems of a source, local or from the Hub; `output` is what is made of them.
+
+    Raises DataError naming file and row where a problem is wrong, ConfigError where there is none.
+    """
+    if path := data_file(source):
+        return read_problems(path, blank_answers)
+    problems = download_problems(source, output.with_name(f"{output.name}.source.json"))
+    for number, problem in enumerate(problems):
+        for field in ("id", "problem"):
+            _check_text(problem[field], f"{source.file}, row {number}: field {field!r}")
+    _check_ids(dict(enumerate(problems)), source.file, "row")
+    return problems
+
+
+def first(problems: list[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
+    """Return the first `limit` problems, or all of them where it is None."""
+    return problems if limit is None else problems[:limit]
+
+
+def with_readable_golds(
+    name: str, problems: Iterable[dict[str, Any]], max_dropped: int = 0
+) -> list[dict[str, Any]]:
+    """The problems whose gold answer the verifiers can read; of others at most `max_dropped`.
+
+    Raises DataError naming the first problem that is one too many.
+    """
+    # Imported here: sampling and training read problems without paying for the symbolic algebra.
+    from grpo_replay.tasks.math import check_gold
+
+    kept, dropped = [], []
+    for problem in problems:
+        try:
+            check_gold(problem["answer"])
+            kept.append(problem)
+        except DataError as error:
+            dropped.append(problem["id"])
+            if len(dropped) > max_dropped:
+                raise DataError(f"{name}: problem {problem['id']!r}: {error}") from error
+    if dropped:
+        warnings.warn(
+            f"{name}: left out {len(dropped)} problems without a readable answer: "
+            f"{', '.join(dropped)}",
+            GrpoReplayWarning,
+            stacklevel=2,
+        )
+    return kept
+
+
+def make_problems(settings: "ClockProblems | FileProblems", output: Path | str) -> None:
+    """Write a study's training problems: generated, or the first `limit` of a data file.
+
+    Raises ConfigError where the data file is missing, DataError where a problem or gold is wrong.
+    """
+    if settings.source == "clock":
+        problems: list[dict[str, Any]] = [
+            dict(problem)
+            for problem in make_clock_problems(
+                settings.steps, settings.count, settings.hours, settings.max_step, settings.seed
+            )
+        ]
+    else:
+        problems = load_problems(settings, Path(output), blank_answers=settings.max_dropped > 0)
+        problems = first(problems, settings.limit)
+        problems = with_readable_golds(settings.file, problems, settings.max_dropped)
+    write_problems(output, problems)
