@@ -1,48 +1,41 @@
-"""Imports point one way, and each heavy library has one door."""
+"""Imports point down, each heavy library has one door, and the README draws the rooms there are."""
 
 import ast
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "grpo_replay"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "grpo_replay"
 MODULES = sorted(SOURCE.rglob("*.py"))
-# A module may import from layers below its own, and from its own.
-LAYERS = [
-    {"errors", "files", "source_record", "failed_jobs"},
-    {"ranges"},
-    {"sources"},
-    {
-        "config",
-        "prompts",
-        "end_tokens",
-        "weights",
-        "metrics",
-        "statistics",
-        "permutation",
-        "strata",
-        "provenance",
-        "console",
-        "devices",
-        "rollout_server",
-    },
-    {"grid", "clock_arithmetic", "study_file", "study_yaml", "oddities", "settings"},
-    {"math_answers", "replay"},
-    {"hub"},
-    {"problems"},
-    {"preflight", "plan", "gpu_memory"},
-    {"costs", "announcements"},
-    {"training", "evaluation", "reporting"},
-    {"tracking"},
+# From the ground up. A module imports from its own room and from those below; rooms of one floor
+# do not know each other.
+FLOORS = [
+    {"errors"},
+    {"files", "fields"},
+    {"tasks", "methods", "statistics", "machine"},
+    {"models"},
+    {"study"},
+    {"results"},
+    {"training", "evaluation"},
+    {"reporting/labels"},
+    {"reporting/numbers"},
+    {"reporting/tables", "reporting/figures"},
+    {"reporting/paper", "reporting/browse"},
+    {"planning", "tracking"},
 ]
-SIDES = {"training", "evaluation", "reporting"}
 DOORS = {
     "mlflow": {"tracking"},
     "trl": {"training"},
-    "math_verify": {"math_answers"},
+    "math_verify": {"tasks/math"},
     "vllm": {"evaluation/engines.py"},
-    "huggingface_hub": {"hub.py"},
+    "huggingface_hub": {"tasks/hub.py", "models/hub.py"},
 }
+# What Snakemake reads before every run, and what a study names.
+CHEAP = ("study", "methods", "tasks/config.py", "models/config.py")
 
 
 def imports(path: Path) -> list[str]:
@@ -50,29 +43,32 @@ def imports(path: Path) -> list[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found += [f"{node.module}.{alias.name}" for alias in node.names]
     return found
 
 
-def layer_of(part: str) -> int:
-    return next(i for i, names in enumerate(LAYERS) if part in names)
+def room_of(parts: tuple[str, ...]) -> str:
+    """The room of a module: its package, and within reporting the package inside."""
+    depth = 2 if parts[0] == "reporting" else 1
+    return "/".join(part.removesuffix(".py") for part in parts[:depth])
 
 
-def part_of(path: Path) -> str:
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+def floor_of(room: str) -> int:
+    return next(i for i, rooms in enumerate(FLOORS) if room in rooms)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_imports_point_down(path: Path) -> None:
-    own = part_of(path)
-    if own == "__init__":
+    parts = path.relative_to(SOURCE).parts
+    if parts[-1] == "__init__.py" and len(parts) < 3:
         return
+    own = room_of(parts)
     for name in imports(path):
         if name.startswith("grpo_replay."):
-            other = name.split(".")[1]
-            assert layer_of(other) <= layer_of(own), f"{own} imports {other}"
-            assert not ({own, other} <= SIDES and own != other), f"{own} imports {other}"
+            other = room_of(tuple(name.split(".")[1:]))
+            below = floor_of(other) < floor_of(own)
+            assert other == own or below, f"{own} imports {other}"
 
 
 @pytest.mark.parametrize("library", DOORS)
@@ -85,6 +81,35 @@ def test_a_heavy_library_has_one_door(library: str) -> None:
     assert users
     for user in users:
         assert any(user == door or user.startswith(f"{door}/") for door in DOORS[library]), user
+
+
+def test_the_readme_draws_every_room() -> None:
+    packages = {
+        "/".join(path.parent.relative_to(SOURCE).parts)
+        for path in MODULES
+        if path.name == "__init__.py" and path.parent != SOURCE
+    }
+    tree = re.search(r"^src/grpo_replay/$(.*?)^```$", README.read_text(), re.M | re.S)
+    assert tree, "README.md: no tree of src/grpo_replay/"
+    drawn, above = set(), ""
+    for line in tree[1].splitlines():
+        if room := re.match(r"( +)([a-z_]+)/", line):
+            above = above if len(room[1]) > 2 else room[2]
+            drawn.add(room[2] if len(room[1]) <= 2 else f"{above}/{room[2]}")
+    assert drawn == packages
+
+
+README = ROOT / "README.md"
+
+
+def test_what_a_study_names_is_read_without_heavy_libraries() -> None:
+    heavy = ("torch", "transformers", "trl", "vllm", "mlflow", "pandas", "sympy", "matplotlib")
+    paths = [p for p in MODULES if str(p.relative_to(SOURCE)).startswith(CHEAP)]
+    names = [".".join(["grpo_replay", *p.relative_to(SOURCE).with_suffix("").parts]) for p in paths]
+    code = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
+    code += f"print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]", done.stdout
 
 
 def test_files_are_small() -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from grpo_replay.errors import DataError
 from grpo_replay.files import read_json, write_text
+from grpo_replay.results.layout import CellFiles
 from grpo_replay.statistics import intervals, metrics
 from grpo_replay.study.cells import config_hash
 
@@ -34,7 +35,7 @@ def score_cell(cell_file: Path, grades: dict[str, Path], output: Path) -> None:
             with other than k samples; the message names file and problem.
     """
     content = read_json(cell_file)
-    _check_provenance(cell_file.parent, content)
+    _check_provenance(CellFiles.of(cell_file.parent), content)
     k_by_benchmark = content["evaluation"]["k"]
     if missing := sorted(set(k_by_benchmark) - set(grades)):
         raise DataError(f"{cell_file}: no grades for {', '.join(missing)}; grade these first")
@@ -50,18 +51,16 @@ def score_cell(cell_file: Path, grades: dict[str, Path], output: Path) -> None:
     write_text(output, json.dumps(scores, indent=1, allow_nan=False) + "\n")
 
 
-def _check_provenance(cell: Path, content: dict) -> None:
+def _check_provenance(cell: CellFiles, content: dict) -> None:
     """Refuse to score answers, or a model, that other settings made."""
-    made = [
-        (cell / "samples" / "manifest.json", "settings", content["evaluation"], "sample_answers")
-    ]
+    made = [(cell.manifest, "settings", content["evaluation"], "sample_answers")]
     if content["training"]:
-        made.append((cell / "train" / "settings.json", None, content["training"], "train_policy"))
+        made.append((cell.training_settings, None, content["training"], "train_policy"))
     for path, key, wanted, rule in made:
         found = read_json(path)
         if (found[key] if key else found) != wanted:
             raise DataError(
-                f"{path}: made under other settings than {cell}/cell.json has; run again with "
+                f"{path}: made under other settings than {cell.settings} has; run again with "
                 f"`--forcerun {rule}` and this cell's scores.json as the target"
             )
 

@@ -10,8 +10,9 @@ from statistics import fmean
 
 from grpo_replay.files import read_appended, read_json
 from grpo_replay.models.config import PretrainedModel
-from grpo_replay.results.progress import is_finished, is_trained
-from grpo_replay.study.cells import Cell, expand, start_model
+from grpo_replay.results.layout import CellFiles, StudyFiles
+from grpo_replay.results.progress import is_finished, is_trained, start_model
+from grpo_replay.study.cells import Cell, expand
 from grpo_replay.study.config import Scale, Study
 
 # So many runs of a scale are enough for a mean; to read thousands would take minutes.
@@ -60,13 +61,13 @@ def training_seconds(study: Study, cell: Cell, results: Path) -> float | None:
     """
     if not is_trained(study, cell, results):
         return None
-    records = read_appended(results / "cells" / cell.cell / "train" / "metrics.jsonl")
+    records = read_appended(CellFiles(results, cell.cell).metrics)
     return sum(record["perf/step_seconds"] for record in records)
 
 
 def sampling_seconds(study: Study, cell: Cell, results: Path) -> float | None:
     """What drawing a cell's answers took; None unless it is finished as the study has it now."""
-    manifest = results / "cells" / cell.cell / "samples" / "manifest.json"
+    manifest = CellFiles(results, cell.cell).manifest
     if not manifest.is_file() or not is_finished(study, cell, results):
         return None
     return read_json(manifest).get("seconds")
@@ -134,8 +135,8 @@ def _start_devices(study: Study, scale: Scale) -> int:
 
 
 def _is_started(study: Study, scale: str, results: Path) -> bool:
-    selected = results / "data" / scale / "selected.jsonl"
-    model = results / start_model(study, scale)
+    selected = StudyFiles(results).selected_problems(scale)
+    model = start_model(study, scale, results)
     return model.is_dir() and (selected.is_file() or not study.prompt_selection)
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from grpo_replay.planning.costs import cell_costs, duration, scale_hours, usable_gpus, wall_time
+from grpo_replay.results.layout import StudyFiles
 from grpo_replay.results.progress import is_finished
 from grpo_replay.study.cells import Cell
 from grpo_replay.study.config import Study
@@ -29,18 +30,19 @@ def opening(
         f"\n{study.title} (study {study.study}): {len(cells)} cells, {finished} of them finished, "
         f"{trainings} to be trained in this run; "
         f"about {duration(hours)} on {where}.\n"
-        f"Progress is shown here, each job's own output is in {results}/logs.\n"
+        f"Progress is shown here, each job's own output is in {StudyFiles(results).logs}.\n"
     )
 
 
 def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: str) -> str:
     """Where tables, figures and runs are, as far as there are any, for the end of a run."""
     finished = sum(is_finished(study, cell, results) for cell in cells.values())
+    files = StudyFiles(results)
     places = {
-        "main table": results / "tables" / "main.md",
-        "tables": results / "tables",
-        "figures": results / "figures",
-        "scores": results / "scores.parquet",
+        "main table": files.tables / "main.md",
+        "tables": files.tables,
+        "figures": files.figures,
+        "scores": files.scores,
     }
     lines = [f"  {name:<12}{path}" for name, path in places.items() if path.exists()]
     store = without_credentials(tracking_uri)
@@ -54,7 +56,7 @@ def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: s
 def stopped(results: Path) -> str:
     """What to do after a run in which a job failed."""
     return (
-        f"\nNot everything is done: look above, and in {results}/logs. What is finished stays; a "
+        f"\nNot everything is done: look above, and in {StudyFiles(results).logs}. What is finished stays; a "
         "second run makes the rest.\nTables of what is finished: the same command with "
         "only=finished in its --config\n"
     )

@@ -4,22 +4,24 @@ from pathlib import Path
 
 from grpo_replay.errors import ConfigError
 from grpo_replay.files import read_json
+from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.study.cells import Cell, config_hash, resolve, select, training_settings
 from grpo_replay.study.config import Study
 
 
 def current_scores(study: Study, cell: Cell, results: Path) -> dict | None:
     """A cell's `scores.json`, if there is one and it belongs to its present configuration."""
-    path = scores_file(cell, results)
+    path = CellFiles(results, cell.cell).scores
     if not path.is_file():
         return None
     scores = read_json(path)
     return scores if scores["config_hash"] == config_hash(resolve(study, cell)) else None
 
 
-def scores_file(cell: Cell, results: Path) -> Path:
-    """Where a cell's scores are; `results` is the study's folder."""
-    return results / "cells" / cell.cell / "scores.json"
+def start_model(study: Study, scale: str, results: Path) -> Path:
+    """The folder of the model that every method of a scale starts from."""
+    files = StudyFiles(results)
+    return files.warm_started_model(scale) if study.warm_start else files.base_model(scale)
 
 
 def is_finished(study: Study, cell: Cell, results: Path) -> bool:
@@ -31,9 +33,9 @@ def is_trained(study: Study, cell: Cell, results: Path) -> bool:
     """Whether a cell needs no training any more: it has its model, of its present settings."""
     if not cell.trained:
         return True
-    folder = results / "cells" / cell.cell
-    settings = folder / "train" / "settings.json"
-    made = (folder / "model").is_dir() and settings.is_file()
+    files = CellFiles(results, cell.cell)
+    settings = files.training_settings
+    made = files.model.is_dir() and settings.is_file()
     return made and read_json(settings) == training_settings(study, cell)
 
 
@@ -52,20 +54,14 @@ def choose(study: Study, cells: dict[str, Cell], only: str, results: Path) -> di
 
 
 def lost_files(study: Study, cells: dict[str, Cell], results: Path) -> list[str]:
-    """What cells that are begun promise beside their scores and lack, below `results`.
+    """What cells that are begun promise beside their scores and lack.
 
     Only these, since Snakemake takes minutes where all files of thousands of cells are named.
     """
-    answers = [
-        f"{kind}/{name}.parquet" for kind in ("samples", "grades") for name in study.benchmarks
-    ]
-    answers += ["samples/manifest.json", "cell.json"]
-    records = ("metrics.jsonl", "replay.parquet", "rollouts.parquet", "settings.json")
-    trained = ["model", *(f"train/{name}" for name in records)]
+    begun = ((c, f) for c in cells.values() if (f := CellFiles(results, c.cell)).folder.is_dir())
     promised = (
-        f"cells/{name}/{file}"
-        for name, cell in cells.items()
-        if (results / "cells" / name).is_dir()
-        for file in (answers + trained if cell.trained else answers)
+        path
+        for cell, files in begun
+        for path in files.answers(study.benchmarks) + files.training_outputs() * cell.trained
     )
-    return [file for file in promised if not (results / file).exists()]
+    return [str(path) for path in promised if not path.exists()]

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grpo_replay.files import whole_file
-from grpo_replay.results.progress import current_scores, scores_file
+from grpo_replay.results.layout import CellFiles, StudyFiles
+from grpo_replay.results.progress import current_scores
 from grpo_replay.study.cells import Cell, expand
 from grpo_replay.study.config import Study
 from grpo_replay.tasks.config import Benchmark
 
-SCORES_FILE = "scores.parquet"
 SCHEMA = pa.schema(
     [
         ("study", pa.string()),
@@ -66,7 +66,7 @@ def collect_scores(study: Study, results: Path, output: Path) -> None:
     for cell in expand(study).values():
         scores = current_scores(study, cell, results)
         if scores is None:
-            _left_out(cell, scores_file(cell, results))
+            _left_out(cell, CellFiles(results, cell.cell).scores)
         else:
             fields = {"study": study.study, **cell.model_dump()}
             rows += [
@@ -90,4 +90,4 @@ def problem_count(benchmark: Benchmark) -> int:
 
 def read_scores(results: Path) -> pd.DataFrame:
     """Read a study's `scores.parquet`: a row a cell x benchmark, list columns as numpy arrays."""
-    return pd.read_parquet(results / SCORES_FILE)
+    return pd.read_parquet(StudyFiles(results).scores)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from grpo_replay.results.layout import CellFiles
 from grpo_replay.study.cells import Cell
 
 _COLUMNS = ["step", "age", "rollout_id", "replayed"]
@@ -18,7 +19,7 @@ def trained_rows(results: Path, cells: Iterable[Cell]) -> pd.DataFrame:
     """
     frames = []
     for cell in cells:
-        path = results / "cells" / cell.cell / "train" / "replay.parquet"
+        path = CellFiles(results, cell.cell).trained_rows
         if path.is_file():
             frames.append(pd.read_parquet(path, columns=_COLUMNS).assign(cell=cell.cell))
     return pd.concat(frames) if frames else pd.DataFrame(columns=[*_COLUMNS, "cell"])

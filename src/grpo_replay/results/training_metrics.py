@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from grpo_replay.files import read_appended
+from grpo_replay.results.layout import CellFiles
 from grpo_replay.study.cells import Cell
 
 CLIP_FRESH, CLIP_REPLAY = "clip_ratio/fresh", "clip_ratio/replay"
@@ -21,7 +22,7 @@ def read_records(results: Path, cell: Cell) -> dict[int, dict]:
     Raises:
         DataError: a line that is not JSON and not the last, naming file and line.
     """
-    path = results / "cells" / cell.cell / "train" / "metrics.jsonl"
+    path = CellFiles(results, cell.cell).metrics
     records = {record["step"]: record for record in read_appended(path)}
     return dict(sorted(records.items()))
 

@@ -148,13 +148,6 @@ def select(cells: dict[str, Cell], pattern: str | None) -> dict[str, Cell]:
     return {name: cell for name, cell in cells.items() if name in chosen}
 
 
-def start_model(study: Study, scale: str) -> str:
-    """The folder, below the study's results, of the model that every method of a scale starts
-    from.
-    """
-    return f"{'warm_start' if study.warm_start else 'base_models'}/{scale}"
-
-
 def base_model(scale: Scale) -> dict:
     """What decides a base model; not the number of its parameters, which is for the plan and for
     the check of what was fetched.

@@ -35,7 +35,7 @@ def log_files(store: Store, run: Run, results: CellResults) -> None:
 def log_artifacts(store: Store, run: Run, results: CellResults) -> None:
     """What else a scored cell has that is no number; what is there already is written again."""
     client, run_id = store.client, run.info.run_id
-    client.log_artifact(run_id, str(results.folder / "scores.json"))
+    client.log_artifact(run_id, str(results.files.scores))
     _log_table(store, run, completions(results), "completions.json")
     _log_table(store, run, outcomes(results), "outcomes.json")
     if figure := pictures.age_histogram(results.records):
@@ -64,8 +64,8 @@ def completions(results: CellResults) -> pd.DataFrame:
         rows = [(r["id"], r["problem"], r["answer"]) for r in read_problems(path)]
         chosen = pd.DataFrame(rows[:SAMPLED_PROBLEMS], columns=["problem_id", "prompt", "answer"])
         keys = ["problem_id", "sample_id"]
-        samples = pd.read_parquet(results.folder / "samples" / f"{name}.parquet")
-        grades = pd.read_parquet(results.folder / "grades" / f"{name}.parquet")
+        samples = pd.read_parquet(results.files.samples(name))
+        grades = pd.read_parquet(results.files.grades(name))
         table = chosen.merge(samples[[*keys, "text"]]).merge(
             grades[[*keys, *("correct", "grade_paper", "training_reward"), "n_tokens"]]
         )

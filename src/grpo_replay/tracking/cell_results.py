@@ -24,6 +24,7 @@ from grpo_replay.files import (
 )
 from grpo_replay.machine import provenance
 from grpo_replay.machine.gpus import machine_gpus
+from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.training_metrics import read_records
 from grpo_replay.study.cells import Cell, config_hash
 from grpo_replay.tracking.series import TRAINING_MARK, Point, training_points
@@ -40,24 +41,19 @@ class CellResults:
     name: str
 
     @property
-    def folder(self) -> Path:
-        """The cell's own folder."""
-        return self.study_folder / "cells" / self.name
-
-    @property
-    def own(self) -> Path:
-        """The folder of what only tracking needs; no rule's output, so Snakemake leaves it."""
-        return self.study_folder / "tracking" / self.name
+    def files(self) -> CellFiles:
+        """Where each of them lies."""
+        return CellFiles(self.study_folder, self.name)
 
     @cached_property
     def resolved(self) -> dict | None:
         """All settings (`cell.json`)."""
-        return _read(self.folder / "cell.json")
+        return _read(self.files.settings)
 
     @property
     def origin(self) -> dict:
         """Where the results were made: settings of the training, commit, hardware, packages."""
-        return _read(self.own / "origin.json") or {}
+        return _read(self.files.origin) or {}
 
     @property
     def settings(self) -> dict:
@@ -82,13 +78,13 @@ class CellResults:
     @property
     def trained(self) -> bool:
         """Whether the training has ended; until then its metrics are a link."""
-        path = self.folder / "train" / "metrics.jsonl"
-        return path.is_file() and not path.is_symlink() and (self.folder / "model").is_dir()
+        path = self.files.metrics
+        return path.is_file() and not path.is_symlink() and self.files.model.is_dir()
 
     @cached_property
     def scores(self) -> dict | None:
         """The scores, if they are those of the present training and settings."""
-        scores = _read(self.folder / "scores.json")
+        scores = _read(self.files.scores)
         if scores is None or self.resolved is None:
             return None
         if scores["config_hash"] != config_hash(self.resolved):
@@ -97,14 +93,13 @@ class CellResults:
 
     def _answers_are_new(self) -> bool:
         """Whether the answers are those of the model that is there."""
-        manifest = self.folder / "samples" / "manifest.json"
-        metrics = self.folder / "train" / "metrics.jsonl"
+        manifest, metrics = self.files.manifest, self.files.metrics
         if not self.trained or not manifest.is_file():
             return False
         if manifest.stat().st_mtime >= metrics.stat().st_mtime:
             return True
         # Copied results may have lost their times.
-        return _read(manifest)["model_sha256"] == folder_digest(self.folder / "model")
+        return _read(manifest)["model_sha256"] == folder_digest(self.files.model)
 
     @property
     def has_begun(self) -> bool:
@@ -115,7 +110,7 @@ class CellResults:
         """The training steps with their times, from the file's."""
         if not self.records:
             return []
-        end = (self.folder / "train" / "metrics.jsonl").stat().st_mtime
+        end = self.files.metrics.stat().st_mtime
         return training_points(self.records, end)
 
     @property
@@ -130,37 +125,32 @@ class CellResults:
         points = self.points()
         return points[-1].time if points else None
 
-    @property
-    def system_file(self) -> Path:
-        """What the machine did meanwhile, a point a line."""
-        return self.own / "system_metrics.jsonl"
-
     def system_points(self) -> list[Point]:
-        """The points of that file."""
-        return [Point(**row) for row in read_appended(self.system_file)]
+        """What the machine did meanwhile."""
+        return [Point(**row) for row in read_appended(self.files.system_metrics)]
 
     def digest(self) -> str:
         """The SHA-256 of a scored cell's results: settings, metrics, answers, grades, scores."""
-        files = [self.folder / name for name in ("cell.json", "train/metrics.jsonl", "scores.json")]
-        files += sorted(self.folder.glob("samples/*.parquet"))
-        files += sorted(self.folder.glob("grades/*.parquet"))
+        files = [self.files.settings, self.files.metrics, self.files.scores]
+        files += sorted(self.files.samples("*").parent.glob("*.parquet"))
+        files += sorted(self.files.grades("*").parent.glob("*.parquet"))
         return digest([[path.name, file_digest(path)] for path in files if path.is_file()])
 
     def problem_files(self) -> dict[str, Path]:
         """The problems of training and of each benchmark, as used."""
-        data = self.study_folder / "data"
-        chosen = data / self.cell.scale / "selected.jsonl"
-        files = {"training": chosen if chosen.is_file() else data / "problems.jsonl"}
+        study = StudyFiles(self.study_folder)
+        chosen = study.selected_problems(self.cell.scale)
+        files = {"training": chosen if chosen.is_file() else study.problems}
         if not self.cell.trained:
             files = {}
         names = self.resolved["benchmarks"] if self.resolved else []
-        files |= {name: data / "benchmarks" / f"{name}.jsonl" for name in names}
+        files |= {name: study.benchmark(name) for name in names}
         return {name: path for name, path in files.items() if path.is_file()}
 
     def logs(self) -> list[tuple[str, Path]]:
         """The logs of the cell's jobs, by rule."""
-        logs = self.study_folder / "logs"
-        found = [(stage, logs / stage / f"{self.name}.log") for stage in STAGES]
+        study = StudyFiles(self.study_folder)
+        found = [(stage, study.log(stage, self.name)) for stage in STAGES]
         return [(stage, path) for stage, path in found if path.is_file()]
 
     def note_origin(self, settings: dict) -> None:
@@ -174,13 +164,13 @@ class CellResults:
             "hardware": provenance.hardware([gpu.name for gpu in machine_gpus()]),
             "environment": sorted(f"{n}=={v}" for n, v in packages.items()),
         }
-        write_json(self.own / "origin.json", origin)
+        write_json(self.files.origin, origin)
 
     @contextmanager
     def alive(self) -> Iterator[None]:
         """While this lasts, others see that the cell trains; a killed process lets go of it."""
-        lock = FileLock(self.own / "alive.lock", timeout=ALIVE_SECONDS)
-        self.own.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.files.tracking / "alive.lock", timeout=ALIVE_SECONDS)
+        self.files.tracking.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire()
         except (Timeout, OSError, NotImplementedError) as error:  # a view must not stop a training
@@ -193,7 +183,7 @@ class CellResults:
     @property
     def is_alive(self) -> bool:
         """Whether a process trains this cell now."""
-        lock = FileLock(self.own / "alive.lock", timeout=0)
+        lock = FileLock(self.files.tracking / "alive.lock", timeout=0)
         if not Path(lock.lock_file).exists():
             return False
         try:

@@ -110,7 +110,9 @@ class LiveRun:
         if self._training_id is None and status in (None, "FINISHED"):
             return  # nothing has happened yet
         if self._machine is None:
-            self._machine = _Machine(self.results.system_file, self._resumed_from is not None)
+            self._machine = _Machine(
+                self.results.files.system_metrics, self._resumed_from is not None
+            )
         machine = [self._machine.point()]
         if self._run_id is None:
             self._open()

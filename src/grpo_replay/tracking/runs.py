@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mlflow.entities import Run
 
+from grpo_replay.results.layout import StudyFiles
 from grpo_replay.study.cells import Cell, config_hash
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.series import parameters
@@ -95,9 +96,9 @@ def origin_tags(results: CellResults, settings: dict) -> dict[str, str]:
 def model_path(results: CellResults, cell: Cell) -> Path:
     """Where the cell's model lies: it is not copied."""
     if cell.trained:
-        return (results.folder / "model").resolve()
-    started = results.study_folder / "warm_start" / cell.scale
-    base = results.study_folder / "base_models" / cell.scale
+        return results.files.model.resolve()
+    study = StudyFiles(results.study_folder)
+    started, base = study.warm_started_model(cell.scale), study.base_model(cell.scale)
     return (started if started.is_dir() else base).resolve()
 
 
@@ -106,11 +107,11 @@ def note(results: CellResults, cell: Cell, study: str) -> str:
     rule = "train_policy" if cell.trained else "sample_answers"
     command = (
         f"snakemake --cores all --config {at_study(results.study_folder)} "
-        f"--forcerun {rule} -- {shlex.quote(f'{results.folder.as_posix()}/scores.json')}"
+        f"--forcerun {rule} -- {shlex.quote(f'{results.files.scores.as_posix()}')}"
     )
     return (
         f"Cell `{cell.cell}` of the study `{study}`. Make it again with\n\n```\n{command}\n```\n\n"
-        f"Its files are in `{results.folder.resolve()}`: they are the results, this run shows them."
+        f"Its files are in `{results.files.folder.resolve()}`: they are the results, this run shows them."
     )
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from grpo_replay.reporting.browse.tables import as_cell, existing, study_cells
 from grpo_replay.reporting.figures.canvas import STYLE, say_empty
 from grpo_replay.reporting.labels import BASE, style_among
+from grpo_replay.results.layout import CellFiles
 from grpo_replay.results.training_metrics import (
     CLIP_FRESH,
     CLIP_REPLAY,
@@ -41,7 +42,7 @@ def curves(results: Path, metric: str, cells: str = "*", steps: int = 5) -> pd.D
     chosen = chosen[chosen["method"] != BASE]
     found = {}
     for name in chosen.index:
-        existing(results / "cells" / name / "train" / "metrics.jsonl")
+        existing(CellFiles(results, name).metrics)
         frame = read_metrics(results, as_cell(chosen, name))
         found[name] = rolling_mean(frame[metric], steps)
     return pd.DataFrame(found).rename_axis(index="step", columns="cell").sort_index()

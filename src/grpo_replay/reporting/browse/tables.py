@@ -16,7 +16,8 @@ from pandas.io.formats.style import Styler
 from grpo_replay.errors import DataError, listing, suggestion
 from grpo_replay.reporting.browse.html import styled
 from grpo_replay.reporting.labels import BASE
-from grpo_replay.results.scores import SCORES_FILE, read_scores
+from grpo_replay.results.layout import CellFiles, StudyFiles
+from grpo_replay.results.scores import read_scores
 from grpo_replay.study.cells import Cell
 from grpo_replay.tasks.problems import read_problems
 
@@ -49,7 +50,7 @@ def study_cells(results: Path, cells: str = "*") -> pd.DataFrame:
     Raises:
         DataError: no scores, or a glob that matches no cell.
     """
-    scores = read_scores(existing(results / SCORES_FILE).parent)
+    scores = read_scores(existing(StudyFiles(results).scores).parent)
     by_cell = scores.groupby("cell", sort=False)
     # `first` would skip missing axes; a cell's rows agree in them.
     frame = by_cell[_AXES].head(1).set_index(by_cell.head(1)["cell"])
@@ -71,7 +72,9 @@ def as_cell(cells: pd.DataFrame, name: str) -> Cell:
 
 def benchmark_names(results: Path) -> list[str]:
     """The benchmarks of a study, in its order."""
-    return list(dict.fromkeys(read_scores(existing(results / SCORES_FILE).parent)["benchmark"]))
+    return list(
+        dict.fromkeys(read_scores(existing(StudyFiles(results).scores).parent)["benchmark"])
+    )
 
 
 def benchmark_overview(results: Path, benchmark: str, cells: str = "*") -> pd.DataFrame:
@@ -101,13 +104,13 @@ def samples(results: Path, benchmark: str, problem_id: str, cells: str = "*") ->
     benchmark_problem(results, benchmark, problem_id)
     frames = []
     for cell in study_cells(results, cells).index:
-        folder = results / "cells" / cell
+        files = CellFiles(results, cell)
         drawn, graded = (
             pd.read_parquet(
-                existing(folder / kind / f"{benchmark}.parquet"),
+                existing(path),
                 filters=[("problem_id", "==", problem_id)],
             )
-            for kind in ("samples", "grades")
+            for path in (files.samples(benchmark), files.grades(benchmark))
         )
         key = ["problem_id", "sample_id"]
         both = drawn.merge(graded[_GRADES], on=key, validate="one_to_one")
@@ -118,7 +121,7 @@ def samples(results: Path, benchmark: str, problem_id: str, cells: str = "*") ->
 
 def benchmark_problem(results: Path, benchmark: str, problem_id: str) -> dict[str, str]:
     """A benchmark problem: id, problem, answer, and what its source adds."""
-    path = results / "data" / "benchmarks" / f"{benchmark}.jsonl"
+    path = StudyFiles(results).benchmark(benchmark)
     if not path.is_file():
         raise _unknown("benchmark", benchmark, benchmark_names(results), results)
     return _problem(path, problem_id)
@@ -136,7 +139,7 @@ def disagreements(results: Path, cells: str = "*") -> pd.DataFrame:
     frames = []
     for benchmark in benchmark_names(results):
         for cell in chosen:
-            path = existing(results / "cells" / cell / "grades" / f"{benchmark}.parquet")
+            path = existing(CellFiles(results, cell).grades(benchmark))
             frame = pd.read_parquet(path, columns=_GRADES)
             rewarded = frame["training_reward"] > 0
             differ = (frame["correct"] != frame["grade_paper"]) | (frame["correct"] != rewarded)
@@ -208,7 +211,7 @@ def uses(results: Path, cell: str, problem_id: str) -> pd.DataFrame:
 
 def show_rollouts(results: Path, cell: str, problem_id: str) -> Styler:
     """`rollouts` as HTML, with the problem and its answer above."""
-    problem = _problem(results / "data" / "problems.jsonl", problem_id)
+    problem = _problem(StudyFiles(results).problems, problem_id)
     return styled(rollouts(results, cell, problem_id), problem)
 
 
@@ -218,9 +221,9 @@ def _records(results: Path, cell: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     known = known.index[known["method"] != BASE]
     if cell not in known:
         raise _unknown("trained cell", cell, known, results)
-    folder = results / "cells" / cell / "train"
+    files = CellFiles(results, cell)
     sampled, trained = (
-        pd.read_parquet(existing(folder / f"{name}.parquet")) for name in ("rollouts", "replay")
+        pd.read_parquet(existing(path)) for path in (files.rollouts, files.trained_rows)
     )
     return sampled, trained
 

@@ -11,6 +11,7 @@ from grpo_replay.reporting.numbers.significance import GRPO_ALONE, PValues, mark
 from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY, Source
 from grpo_replay.reporting.tables.notes import setting_notes
 from grpo_replay.reporting.tables.table import Column, Row, Table
+from grpo_replay.results.layout import CellFiles
 from grpo_replay.statistics.benchmark_means import FloatArray, Statistic
 from grpo_replay.statistics.metrics import ratio, relative_change
 from grpo_replay.study.cells import Cell
@@ -122,7 +123,7 @@ def _answers(source: Source, side: str) -> Columns:
     def columns(cell: Cell) -> pd.DataFrame:
         frames = {}
         for benchmark in source.study.benchmarks:
-            path = source.results / "cells" / cell.cell / "grades" / f"{benchmark}.parquet"
+            path = CellFiles(source.results, cell.cell).grades(benchmark)
             grades = pd.read_parquet(path, columns=["problem_id", "correct", "n_tokens"])
             counted = grades["correct"] == (side == "correct")
             tokens = grades["n_tokens"].where(counted, 0)

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from grpo_replay.files import write_text
+from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.config import Study
 from grpo_replay.tasks.problems import read_problems
@@ -43,7 +44,7 @@ def verifiers_table(study: Study, results: Path, output: Path) -> None:
 
 
 def _combinations(results: Path, cell: str, benchmark: str) -> Iterator[dict[str, Any]]:
-    grades = pd.read_parquet(results / "cells" / cell / "grades" / f"{benchmark}.parquet")
+    grades = pd.read_parquet(CellFiles(results, cell).grades(benchmark))
     verdicts = pd.DataFrame(
         {
             "training": grades["training_reward"] > 0,
@@ -65,11 +66,11 @@ def _combinations(results: Path, cell: str, benchmark: str) -> Iterator[dict[str
 def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dict[str, Any]:
     keys = {name: graded[name] for name in ("problem_id", "sample_id")}
     samples = pd.read_parquet(
-        results / "cells" / cell / "samples" / f"{benchmark}.parquet",
+        CellFiles(results, cell).samples(benchmark),
         columns=["text"],
         filters=[(name, "==", value) for name, value in keys.items()],
     )
-    problems = read_problems(results / "data" / "benchmarks" / f"{benchmark}.jsonl")
+    problems = read_problems(StudyFiles(results).benchmark(benchmark))
     gold = next(row["answer"] for row in problems if row["id"] == keys["problem_id"])
     text = " ".join(samples["text"].item().split())
     return {
