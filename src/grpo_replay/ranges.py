@@ -56,6 +56,7 @@ Fraction = Annotated[float, Field(ge=0, le=1), AfterValidator(_plain_zero)]
 Beta = Annotated[float, Field(ge=0, lt=1), AfterValidator(_plain_zero)]  # AdamW divides by 1 - beta
 LearningRate = Annotated[float, Field(ge=1e-12, le=0.5)]
 WeightDecay = Annotated[float, Field(ge=0, le=10), AfterValidator(_plain_zero)]
+Age = Annotated[float, Field(ge=1e-3, le=1e9)]  # in steps
 Ratio = Annotated[float, Field(ge=0, le=100), AfterValidator(_plain_zero)]
 Epsilon = Annotated[float, Field(ge=0, le=1), AfterValidator(_plain_zero)]
 PositiveEpsilon = Annotated[float, Field(ge=1e-30, le=1)]  # float32 has nothing below 1e-38

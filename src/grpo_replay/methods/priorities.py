@@ -1,90 +1,91 @@
-"""Draws without replacement: P(i) = p_i^alpha / sum_j p_j^alpha (Algorithm 1, line 2; axis
-"priority").
+"""Which stored units are drawn more often (axis "priority"): weights of a draw without replacement,
+P(i) = w_i / sum_j w_j with w = p^alpha (Algorithm 1, line 2).
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field, SerializeAsAny
 
-from grpo_replay.methods.rollout import Rollout, SampledUnit, members
+from grpo_replay.methods.rollout import SampledUnit, members
+from grpo_replay.parts import Part, or_imported
+from grpo_replay.ranges import Age, Fraction, PositiveEpsilon
 
 
-class Sampler:
-    """What all priorities share: the generator, its state, and the draw. A unit is a rollout or a
-    group.
+class Priority(Part):
+    """What the draw's weights are made of.
+
+    Attributes:
+        units: what it can weigh; a study that asks for more is refused.
+        age_decay: tau in steps of a factor exp(-age / tau) on p, inside the power (FreshPER, arXiv
+            2604.16918); none leaves age to `tau_max` alone.
     """
 
-    def __init__(self, seed: int) -> None:
-        self._random = np.random.default_rng(seed)
+    units: ClassVar[tuple[str, ...]] = ("rollout", "query")
+    age_decay: Age | None = None
 
-    def probabilities(self, units: Sequence[SampledUnit]) -> np.ndarray:
-        """Probability of each unit at the first draw, shape (units,)."""
+    def priorities(self, units: Sequence[SampledUnit]) -> np.ndarray:
+        """p of each unit, positive, shape (units,)."""
         raise NotImplementedError
 
-    def sample(self, units: Sequence[SampledUnit], k: int) -> list[SampledUnit]:
-        """Draw min(k, units) different units."""
-        k = min(k, len(units))
-        if k == 0:
-            return []
-        drawn = self._random.choice(
-            len(units), size=k, replace=False, p=self.probabilities(units), shuffle=False
-        )
-        return [units[index] for index in drawn]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The generator's state, as JSON-like values."""
-        return self._random.bit_generator.state
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
-        self._random.bit_generator.state = state
+    def weights(self, units: Sequence[SampledUnit], step: int) -> np.ndarray:
+        """w of each unit at a step, shape (units,)."""
+        values = self.priorities(units)
+        if self.age_decay is None:
+            return values
+        ages = np.array([step - members(unit)[0].birth_step for unit in units])
+        return values * np.exp(-ages / self.age_decay)
 
 
-class UniformSampler(Sampler):
-    """Every unit alike (alpha = 0)."""
+class Uniform(Priority):
+    """Every unit alike, whatever it is."""
 
-    def probabilities(self, units: Sequence[SampledUnit]) -> np.ndarray:
-        """Probability of each unit at the first draw, shape (units,)."""
-        return np.full(len(units), 1.0 / len(units))
+    kind: Literal["uniform"] = "uniform"
 
-
-class GroupStdSampler(Sampler):
-    """p = sigma_g + eps: the standard deviation of the rewards of the unit's birth group."""
-
-    def __init__(self, alpha: float, eps: float, seed: int) -> None:
-        super().__init__(seed)
-        self.alpha = alpha
-        self.eps = eps
-
-    def probabilities(self, units: Sequence[SampledUnit]) -> np.ndarray:
-        """Probability of each unit at the first draw, shape (units,)."""
-        stds = np.array([members(unit)[0].group_std for unit in units])
-        return _normalised(stds + self.eps, self.alpha)
+    def priorities(self, units: Sequence[SampledUnit]) -> np.ndarray:
+        """1 for each unit, shape (units,)."""
+        return np.ones(len(units))
 
 
-class AdvantageSampler(Sampler):
-    """p = |A| + eps of a rollout: the minority side of a group is drawn more often (Proposition
-    1).
+class Graded(Priority):
+    """A priority with a power, w = p^alpha; alpha 0 weighs every unit alike. `eps` keeps p above
+    0.
     """
 
-    def __init__(self, alpha: float, eps: float, seed: int) -> None:
-        super().__init__(seed)
-        self.alpha = alpha
-        self.eps = eps
+    alpha: Fraction = 0.5
+    eps: PositiveEpsilon = 1e-6
 
-    def probabilities(self, units: Sequence[SampledUnit]) -> np.ndarray:
-        """Probability of each unit at the first draw, shape (units,).
-
-        Raises:
-            TypeError: for groups, which have no single advantage.
-        """
-        if not all(isinstance(unit, Rollout) for unit in units):
-            raise TypeError("AdvantageSampler draws rollouts; a group has no single advantage")
-        advantages = np.array([unit.advantage for unit in units])
-        return _normalised(np.abs(advantages) + self.eps, self.alpha)
+    def weights(self, units: Sequence[SampledUnit], step: int) -> np.ndarray:
+        """w of each unit at a step, shape (units,)."""
+        return super().weights(units, step) ** self.alpha
 
 
-def _normalised(priorities: np.ndarray, alpha: float) -> np.ndarray:
-    weights = priorities**alpha
-    return weights / weights.sum()
+class GroupStd(Graded):
+    """p = sigma_g + eps: the standard deviation of the rewards of the unit's birth group."""
+
+    kind: Literal["sigma_g"] = "sigma_g"
+
+    def priorities(self, units: Sequence[SampledUnit]) -> np.ndarray:
+        """sigma_g + eps of each unit, shape (units,)."""
+        return np.array([members(unit)[0].group_std for unit in units]) + self.eps
+
+
+class AbsAdvantage(Graded):
+    """p = |A| + eps of a rollout: the minority side of a group is drawn more often
+    (Proposition 1). A group has no single advantage.
+    """
+
+    kind: Literal["abs_advantage"] = "abs_advantage"
+    units: ClassVar[tuple[str, ...]] = ("rollout",)
+
+    def priorities(self, units: Sequence[SampledUnit]) -> np.ndarray:
+        """|A| + eps of each rollout, shape (units,)."""
+        return np.abs(np.array([unit.advantage for unit in units])) + self.eps
+
+
+AnyPriority = Annotated[
+    Annotated[Uniform | GroupStd | AbsAdvantage, Field(discriminator="kind")],
+    SerializeAsAny(),
+    or_imported(Priority),
+]

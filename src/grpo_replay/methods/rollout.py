@@ -16,7 +16,7 @@ class Rollout:
     (completion tokens,). `behavior_logprobs` come from the training engine at the birth step,
     `sampler_logprobs` from the sampling engine where it reports them. `group_mean` and `group_std`
     are mu_g and sigma_g of the birth group, `birth_step` counts training steps from 1, `truncated`
-    says that no end token was reached.
+    says that no end token was reached, `kept` that the selection of fresh rollouts took it.
     """
 
     rollout_id: str
@@ -32,11 +32,17 @@ class Rollout:
     group_std: float
     birth_step: int
     truncated: bool
+    kept: bool = True
 
     @property
-    def carries_signal(self) -> bool:
-        """Whether it has a reward and its group's rewards differ: what survives the filter."""
-        return self.group_std > 0 and not math.isnan(self.reward)
+    def scored(self) -> bool:
+        """Whether it counts and has a reward."""
+        return self.kept and not math.isnan(self.reward)
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether its group's rewards differ, too: what survives the filter."""
+        return self.group_std > 0 and self.scored
 
 
 Group = tuple[Rollout, ...]

@@ -56,7 +56,7 @@ def closing(study: Study, cells: dict[str, Cell], results: Path, tracking_uri: s
 def stopped(results: Path) -> str:
     """What to do after a run in which a job failed."""
     return (
-        f"\nNot everything is done: look above, and in {StudyFiles(results).logs}. What is finished stays; a "
-        "second run makes the rest.\nTables of what is finished: the same command with "
-        "only=finished in its --config\n"
+        f"\nNot everything is done: look above, and in {StudyFiles(results).logs}. What is "
+        "finished stays; a second run makes the rest.\nTables of what is finished: the same "
+        "command with only=finished in its --config\n"
     )

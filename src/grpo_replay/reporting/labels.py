@@ -22,6 +22,7 @@ _NAMES = {
 }
 # What people read in place of a part of a key: `sigma_g-query`, a study's own method, is σ_g-query.
 _SYMBOLS = {"sigma_g": "σ_g", "abs_advantage": "|A|"}
+_SETTINGS = {"replay.tau_max": "τ_max", "replay.ratio": "r", "replay.priority.alpha": "α"}
 _FIGURE_SYMBOLS = {"σ_g": r"$\sigma_g$", "τ_max": r"$\tau_\mathrm{max}$", "α": r"$\alpha$"}
 
 
@@ -73,6 +74,11 @@ def axis_name(value: str) -> str:
     for key, symbol in _SYMBOLS.items():
         value = value.replace(key, symbol)
     return value
+
+
+def setting_name(path: str) -> str:
+    """The name that people read of a varied setting: the paper's symbol, else its path."""
+    return _SETTINGS.get(path, path)
 
 
 def figure_text(text: str) -> str:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from grpo_replay.files import whole_file
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.progress import current_scores
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell, expand
 from grpo_replay.study.config import Study
 from grpo_replay.tasks.config import Benchmark
@@ -68,7 +69,7 @@ def collect_scores(study: Study, results: Path, output: Path) -> None:
         if scores is None:
             _left_out(cell, CellFiles(results, cell.cell).scores)
         else:
-            fields = {"study": study.study, **cell.model_dump()}
+            fields = {"study": study.study, **cell.model_dump(), **axes_of(cell)._asdict()}
             rows += [
                 {**fields, "benchmark": name, **scores["benchmarks"][name]}
                 for name in study.benchmarks

@@ -4,13 +4,15 @@ after, never parsed.
 
 from fnmatch import fnmatchcase
 from itertools import product
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from grpo_replay.errors import ConfigError, listing, suggestion
 from grpo_replay.files import digest
+from grpo_replay.methods.method import Setting, recorded_setting, setting_of, vary
 from grpo_replay.models.config import PretrainedModel
-from grpo_replay.study.config import NoReplay, Scale, Study
+from grpo_replay.study.config import Scale, Study
 from grpo_replay.tasks.config import Benchmark
 
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
@@ -21,15 +23,14 @@ ALGORITHM_VERSION = 1
 SAMPLER_VERSION = 1
 # Raise with every change of a verdict: all stored samples are then graded again.
 GRADER_VERSION = 2
-# Fixed for plain GRPO, so that editing what it does not use retrains none of its cells.
-UNUSED_WITHOUT_REPLAY = {"replay_warmup": 0, "priority_epsilon": 1.0, "buffer_capacity": 1}
+BASE = "base"
 
 
 class Cell(BaseModel):
     """One trained model, or an untrained one (`method == "base"`), of a study.
 
-    `tau_max`, `replay_ratio` and `alpha` are None where the method does not use them; the uniform
-    priority is alpha 0.
+    `varied` holds what its grid block varies, by path; `parts` is the identity of its method: what
+    of it decides a result.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -37,32 +38,28 @@ class Cell(BaseModel):
     cell: str
     scale: str
     method: str
-    composition: str | None = None
-    unit: str | None = None
-    priority: str | None = None
-    tau_max: int | None = None
-    replay_ratio: float | None = None
-    alpha: float | None = None
     seed: int | None = None
+    varied: dict[str, Setting] = {}
+    parts: dict[str, Any] | None = None
+
+    def __hash__(self) -> int:
+        """By its id, which no other cell of a study has."""
+        return hash(self.cell)
 
     @property
     def trained(self) -> bool:
         """Whether the cell has a training run (all but the base models)."""
-        return self.method != "base"
+        return self.method != BASE
 
 
-def number_text(value: float | int) -> str:
-    """The one canonical text of a number in a cell id: 0.50 and 0.5 are "0.5", 1.0 is "1"; two
+def number_text(value: Setting) -> str:
+    """The one canonical text of a setting in a cell id: 0.50 and 0.5 are "0.5", 1.0 is "1"; two
     numbers never share one.
     """
+    if isinstance(value, bool | str) or value is None:
+        return str(value)
     text = f"{value:g}"  # six digits
     return text if float(text) == value else repr(value)
-
-
-def axes_text(tau_max: int, replay_ratio: float, alpha: float | None) -> str:
-    """The replay axes as a cell id has them; no alpha where the priority has none."""
-    weight = "" if alpha is None else f"-a{number_text(alpha)}"
-    return f"tau{tau_max}-r{number_text(replay_ratio)}{weight}"
 
 
 def expand(study: Study) -> dict[str, Cell]:
@@ -73,20 +70,13 @@ def expand(study: Study) -> dict[str, Cell]:
         ConfigError: where two different cells would have one id, thus one folder.
     """
     bases = (
-        Cell(cell=f"{scale}/base", scale=scale, method="base") for scale in _used_scales(study)
+        Cell(cell=f"{scale}/{BASE}", scale=scale, method=BASE) for scale in _used_scales(study)
     )
     cells = {cell.cell: cell for cell in bases}
     for block in study.grid:
-        axes = (
-            block.scales,
-            block.methods,
-            block.tau_max,
-            block.replay_ratio,
-            block.alpha,
-            block.seeds,
-        )
-        for scale, method, tau_max, ratio, alpha, seed in product(*axes):
-            cell = _cell(study, scale, method, tau_max, ratio, alpha, seed)
+        axes = product(block.scales, block.methods, block.variants(), block.seeds)
+        for scale, method, variant, seed in axes:
+            cell = _cell(study, scale, method, variant, seed)
             if cells.setdefault(cell.cell, cell) != cell:
                 raise ConfigError(
                     f"grid: two different cells are named {cell.cell!r}: rename a method"
@@ -99,31 +89,25 @@ def _used_scales(study: Study) -> list[str]:
     return [scale for scale in study.scales if scale in used]
 
 
-def _cell(
-    study: Study, scale: str, method: str, tau_max: int, ratio: float, alpha: float, seed: int
-) -> Cell:
-    spec = study.methods[method]
-    if isinstance(spec, NoReplay):
-        return Cell(
-            cell=f"{scale}/{method}-seed{seed}",
-            scale=scale,
-            method=method,
-            composition="none",
-            seed=seed,
-        )
-    uniform = spec.priority == "uniform"
-    axes = axes_text(tau_max, ratio, None if uniform else alpha)
+def _cell(study: Study, scale: str, name: str, variant: dict[str, Setting], seed: int) -> Cell:
+    """The id names what a cell varies from its method as the study defines it, sorted by path: to
+    vary more, or a default that changes, renames no cell.
+    """
+    defined = study.methods[name]
+    method = vary(defined, variant)
+    varied = {
+        path: value
+        for path in sorted(variant)
+        if (value := setting_of(method, path)) != recorded_setting(defined, path)
+    }
+    texts = [f"-{path}{number_text(value)}" for path, value in varied.items()]
     return Cell(
-        cell=f"{scale}/{method}-{axes}-seed{seed}",
+        cell=f"{scale}/{name}{''.join(texts)}-seed{seed}",
         scale=scale,
-        method=method,
-        composition=spec.composition,
-        unit=spec.unit,
-        priority=spec.priority,
-        tau_max=tau_max,
-        replay_ratio=ratio,
-        alpha=0.0 if uniform else alpha,
+        method=name,
         seed=seed,
+        varied=varied,
+        parts=method.identity(),
     )
 
 
@@ -196,8 +180,6 @@ def training_settings(study: Study, cell: Cell) -> dict:
     """What `train_policy` gets as params: a change of any value retrains the cell, of no other."""
     scale = study.scales[cell.scale]
     training = study.training.model_dump(mode="json", exclude={"expected_prompts"})
-    if cell.composition == "none":
-        training |= UNUSED_WITHOUT_REPLAY
     return {
         "algorithm_version": ALGORITHM_VERSION,
         "study": study.study,

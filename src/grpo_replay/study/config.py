@@ -4,12 +4,15 @@ Importing this module must stay cheap: Snakemake reads it before every run.
 """
 
 import math
+from collections.abc import Iterator
+from itertools import product
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from grpo_replay.errors import suggestion
 from grpo_replay.fields import Strict
+from grpo_replay.methods.method import Method, Setting, vary
 from grpo_replay.models.config import MAX_POSITIONS, FromScratchModel, Model, WarmStart
 from grpo_replay.ranges import (
     Batch,
@@ -18,17 +21,13 @@ from grpo_replay.ranges import (
     Count,
     CountOrZero,
     Devices,
-    Epsilon,
     FileName,
-    Fraction,
     Gigabytes,
     JobHours,
     JobHoursOrZero,
     LearningRate,
     Line,
     Name,
-    PositiveEpsilon,
-    Ratio,
     Rollouts,
     Rows,
     Samples,
@@ -80,60 +79,35 @@ class Scale(Strict):
         return self
 
 
-# --- methods and grid ---
-
-Priority = Literal["uniform", "sigma_g", "abs_advantage"]
-Unit = Literal["query", "rollout"]
-
-
-class NoReplay(Strict):
-    """Plain GRPO."""
-
-    composition: Literal["none"]
-
-
-class Replay(Strict):
-    """A point of the paper's design space: how the batch is composed, from what units, by what
-    priority.
-    """
-
-    composition: Literal["pool", "anchored"]
-    unit: Unit
-    priority: Priority
-
-    @model_validator(mode="after")
-    def _advantage_is_per_rollout(self) -> "Replay":
-        if self.priority == "abs_advantage" and self.unit == "query":
-            raise ValueError(
-                "priority abs_advantage needs unit rollout: a query has no single advantage"
-            )
-        return self
-
-
-Method = Annotated[NoReplay | Replay, Field(discriminator="composition")]
+# --- grid ---
 
 
 class GridBlock(Strict):
-    """A block of cells: the product of its axes; blocks may overlap, a shared cell is trained
+    """A block of cells: scales x methods x seeds x every combination of the varied settings.
+
+    `vary` takes any setting of any part by its path. Blocks may overlap: a shared cell is trained
     once.
     """
 
     scales: list[Name] = Field(min_length=1)
     methods: list[Name] = Field(min_length=1)
-    tau_max: list[Count] = Field(min_length=1)
-    replay_ratio: list[Ratio] = Field(min_length=1)
-    alpha: list[Fraction] = Field(min_length=1)
     seeds: list[Seed] = Field(min_length=1)
+    vary: dict[str, Annotated[list[Setting], Field(min_length=1)]] = {}
 
     @property
     def size(self) -> int:
         """How many points the product of the axes has."""
-        axes = (self.scales, self.methods, self.tau_max, self.replay_ratio, self.alpha, self.seeds)
+        axes = (self.scales, self.methods, self.seeds, *self.vary.values())
         return math.prod(map(len, axes))
+
+    def variants(self) -> Iterator[dict[str, Setting]]:
+        """Each combination of the varied settings, by path; one empty combination without any."""
+        for values in product(*self.vary.values()):
+            yield dict(zip(self.vary, values, strict=True))
 
 
 class Training(Strict):
-    """The paper's Table 7, and the replay defaults of its section on the design space."""
+    """How every method of a study trains (the paper's Table 7)."""
 
     steps: Count
     rollouts_per_step: Count
@@ -147,17 +121,10 @@ class Training(Strict):
     # YAML and JSON have lists alone.
     adam_betas: Annotated[tuple[Beta, Beta], Field(strict=False)]
     gradient_clip: Bound
-    clip_low: Fraction
-    clip_high: Bound
-    dual_clip: Annotated[float, Field(gt=1, le=1e9)]
-    advantage_epsilon: Epsilon
-    priority_epsilon: PositiveEpsilon
     temperature: Temperature
     precision: Literal["float32", "bfloat16"]
     gradient_checkpointing: bool
     rollout_engine: Literal["transformers", "vllm", "vllm_server"]
-    replay_warmup: CountOrZero
-    buffer_capacity: Rows
 
     @property
     def updates_per_step(self) -> int:
@@ -255,11 +222,8 @@ class Study(Strict):
                 for name in used:
                     if name not in known:
                         raise ValueError(f"grid: unknown {kind} {name!r}{suggestion(name, known)}")
-        for name, method in self.methods.items():
-            if name == "base":
-                raise ValueError("methods: 'base' is the untrained model; choose another name")
-            if isinstance(method, NoReplay) and name != "grpo":
-                raise ValueError(f"methods: {name!r} has composition none, which is named grpo")
+        if "base" in self.methods:
+            raise ValueError("methods: 'base' is the untrained model; choose another name")
         scratch = [n for n, s in self.scales.items() if isinstance(s.model, FromScratchModel)]
         if scratch and not isinstance(self.problems, ClockProblems):
             raise ValueError(
@@ -273,6 +237,18 @@ class Study(Strict):
         prompts = self.training.rollouts_per_step // self.training.group_size
         if self.prompt_selection and self.prompt_selection.keep < prompts:
             raise ValueError(f"prompt_selection.keep: a step needs {prompts} prompts")
+        return self
+
+    @model_validator(mode="after")
+    def _methods_fit(self) -> "Study":
+        """Every variant of the grid is a method, and fits the study's group size."""
+        for block in self.grid:
+            for name, variant in product(block.methods, block.variants()):
+                try:
+                    method = vary(self.methods[name], variant)
+                    method.select.check(self.training.group_size)
+                except ValueError as error:
+                    raise ValueError(f"grid: method {name}, {error}") from None
         return self
 
     @model_validator(mode="after")

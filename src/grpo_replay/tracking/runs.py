@@ -111,7 +111,8 @@ def note(results: CellResults, cell: Cell, study: str) -> str:
     )
     return (
         f"Cell `{cell.cell}` of the study `{study}`. Make it again with\n\n```\n{command}\n```\n\n"
-        f"Its files are in `{results.files.folder.resolve()}`: they are the results, this run shows them."
+        f"Its files are in `{results.files.folder.resolve()}`: they are the results, this run "
+        "shows them."
     )
 
 

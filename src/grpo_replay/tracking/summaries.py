@@ -8,7 +8,7 @@ from grpo_replay.reporting.labels import BASE, figure_text, method_name
 from grpo_replay.reporting.numbers.settings import Setting, all_settings, default_settings
 from grpo_replay.reporting.paper.printed_cells import tables_of
 from grpo_replay.results.progress import is_finished
-from grpo_replay.study.cells import axes_text
+from grpo_replay.study.cells import number_text
 from grpo_replay.study.config import Study
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.pictures import reward_over_seeds
@@ -81,9 +81,7 @@ def over_seeds(cells: list[CellResults]) -> dict[str, float]:
 
 
 def _axes(setting: Setting) -> str:
-    if setting.tau_max is None:
-        return ""
-    return axes_text(setting.tau_max, setting.replay_ratio, setting.alpha)
+    return ", ".join(f"{path} {number_text(value)}" for path, value in setting.varied)
 
 
 def sync_results(store: Store, results: Path) -> None:

@@ -6,28 +6,27 @@ from pathlib import Path
 import torch
 from trl import GRPOConfig
 
-from grpo_replay.study.cells import Cell
-from grpo_replay.study.config import ROLLOUT_ENGINE_SHARE, Training
+from grpo_replay.study.config import ROLLOUT_ENGINE_SHARE
 from grpo_replay.training.rollout_server import server_address
 from grpo_replay.training.sharding import gathering_precision, sharding_arguments
+from grpo_replay.training.training_run import TrainingRun
 
 
-def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
-    """TRL's arguments for the paper's Table 7."""
-    cell, training = Cell(**settings["cell"]), Training(**settings["training"])
-    rows = settings["micro_batch"] * settings["processes"]
+def trainer_arguments(job: TrainingRun, run: Path) -> GRPOConfig:
+    """TRL's arguments for the paper's Table 7; the loss is the method's own part."""
+    training, sharding = job.training, job.sharding
+    rows = job.micro_batch * job.processes
     updates = training.updates_per_step
-    sharding = settings.get("sharding", "none")
     on_server = training.rollout_engine == "vllm_server"
     on_cpu = not torch.cuda.is_available()
     if on_cpu:  # several processes would call it cpu:0, where torch restores no optimizer
         os.environ["ACCELERATE_TORCH_DEVICE"] = "cpu"
     arguments = GRPOConfig(
         output_dir=str(run),
-        seed=cell.seed,
+        seed=job.cell.seed,
         max_steps=training.steps * updates,
         num_generations=training.group_size,
-        per_device_train_batch_size=settings["micro_batch"],
+        per_device_train_batch_size=job.micro_batch,
         gradient_accumulation_steps=training.mini_batch // rows,
         steps_per_generation=training.rollouts_per_step // rows,
         max_completion_length=training.max_completion_tokens,
@@ -36,9 +35,6 @@ def trainer_arguments(settings: dict, run: Path) -> GRPOConfig:
         top_k=0,
         loss_type="dapo",
         beta=0.0,
-        epsilon=training.clip_low,
-        epsilon_high=training.clip_high,
-        delta=training.dual_clip,
         learning_rate=training.learning_rate,
         lr_scheduler_type="constant",
         warmup_steps=0,

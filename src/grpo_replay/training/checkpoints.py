@@ -1,7 +1,7 @@
 """Checkpoints that are whole or not there, keyed by everything that decides the run.
 
 They lie outside Snakemake's outputs, which a failed job loses. TRL's part is written by its own
-code; the replay state (buffer, generators, step) is safetensors and JSON. The marker that makes a
+code; the state of the parts (buffer, generators) is safetensors and JSON. The marker that makes a
 checkpoint whole is written last: it has size and SHA-256 of every file, and of the records so far.
 """
 
@@ -23,8 +23,8 @@ from transformers import TrainerCallback
 from grpo_replay.errors import GrpoReplayWarning
 from grpo_replay.files import digest, file_digest, folder_digest, write_json
 
-ARRAYS_FILE = "replay_buffer.safetensors"
-VALUES_FILE = "replay_state.json"
+ARRAYS_FILE = "parts.safetensors"
+VALUES_FILE = "parts.json"
 WHOLE_MARKER = "whole.json"
 DAMAGED = "damaged-"  # before a folder's name
 BLOCK = 1 << 20
@@ -47,14 +47,26 @@ def run_key(settings: dict, start_model: Path, problems: Path) -> str:
     return digest([settings, folder_digest(start_model), file_digest(problems)])[:16]
 
 
-def save_replay_state(folder: Path, arrays: dict, values: dict, logs: Iterable[Path]) -> None:
-    """Write the replay state into a checkpoint folder, then mark the checkpoint whole.
+def save_parts(folder: Path, parts: dict[str, dict], values: dict, logs: Iterable[Path]) -> None:
+    """Write the state of every part into a checkpoint folder, then mark the checkpoint whole.
 
     Everything reaches the disk before the marker does: after a power cut there is no marker without
-    its files. `logs` are the run's records, which only grow.
+    its files.
+
+    Args:
+        folder: the checkpoint's.
+        parts: by axis, what `state_dict` returned: `arrays` and `values`, both may be absent.
+        values: what the trainer itself needs, with the `step`.
+        logs: the run's records, which only grow.
     """
+    arrays = {
+        f"{axis}/{name}": array
+        for axis, state in parts.items()
+        for name, array in state.get("arrays", {}).items()
+    }
     save_file(arrays, folder / ARRAYS_FILE)
-    (folder / VALUES_FILE).write_text(json.dumps(values), encoding="utf-8")
+    own = {axis: state.get("values") for axis, state in parts.items()}
+    (folder / VALUES_FILE).write_text(json.dumps({**values, "parts": own}), encoding="utf-8")
     files = [*(path for path in folder.rglob("*") if path.is_file()), *logs]
     with ThreadPoolExecutor(FILES_AT_ONCE) as threads:
         sums = list(threads.map(_secured, files))
@@ -65,10 +77,16 @@ def save_replay_state(folder: Path, arrays: dict, values: dict, logs: Iterable[P
     _to_disk(folder)
 
 
-def load_replay_state(folder: Path) -> tuple[dict, dict]:
-    """Read what `save_replay_state` wrote: arrays and values."""
+def load_parts(folder: Path) -> tuple[dict[str, dict], dict]:
+    """Read what `save_parts` wrote: the state of every part, and the trainer's values."""
     values = json.loads((folder / VALUES_FILE).read_text(encoding="utf-8"))
-    return load_file(folder / ARRAYS_FILE), values
+    states: dict[str, dict] = {
+        axis: {"arrays": {}, "values": own} for axis, own in values.pop("parts").items()
+    }
+    for name, array in load_file(folder / ARRAYS_FILE).items():
+        axis, _, key = name.partition("/")
+        states[axis]["arrays"][key] = array
+    return states, values
 
 
 def agreed_checkpoint(run_folder: Path) -> tuple[Path | None, int]:

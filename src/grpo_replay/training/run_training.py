@@ -20,16 +20,9 @@ from transformers.trainer_callback import PrinterCallback
 
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayWarning
 from grpo_replay.files import replace_folder, write_json
-from grpo_replay.methods.buffer import RolloutBuffer
-from grpo_replay.methods.composition import ReplayMethod
-from grpo_replay.methods.priorities import (
-    AdvantageSampler,
-    GroupStdSampler,
-    Sampler,
-    UniformSampler,
-)
 from grpo_replay.models.end_tokens import end_token_ids
 from grpo_replay.models.load import load_model
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell
 from grpo_replay.study.config import Checkpoints, Training
 from grpo_replay.tasks.math import guarded_training_reward
@@ -41,6 +34,7 @@ from grpo_replay.training.rollout_engine import rollout_engine
 from grpo_replay.training.seeds import purpose_seed
 from grpo_replay.training.sharding import check_sharding
 from grpo_replay.training.trainer import ReplayGRPOTrainer
+from grpo_replay.training.training_run import TrainingRun
 
 
 class Watcher(Protocol):
@@ -108,37 +102,34 @@ def build_trainer(
     """The trainer of a cell, ready for `train()`; `overrides` go to the trainer (tests pass a
     `rollout_func`).
     """
-    cell, training = Cell(**settings["cell"]), Training(**settings["training"])
+    job = TrainingRun.of(settings)
     tokenizer = AutoTokenizer.from_pretrained(start_model, local_files_only=True)
     model = load_model(start_model)
     model.generation_config.eos_token_id = end_token_ids(
         model.config, model.generation_config, tokenizer
     )
-    arguments = trainer_arguments(settings, run)
+    arguments = trainer_arguments(job, run)
     if arguments.use_vllm:  # it does not read the model's generation config
         ends = model.generation_config.eos_token_id
         arguments.generation_kwargs = {"stop_token_ids": ends}
-    if arguments.world_size != settings["processes"]:
+    if arguments.world_size != job.processes:
         raise ConfigError(
-            f"scales.{cell.scale}.gpus: {settings['processes']} processes were asked for and "
+            f"scales.{job.cell.scale}.gpus: {job.processes} processes were asked for and "
             f"{arguments.world_size} are running: each would train on fewer rollouts than meant"
         )
-    with rollout_engine(training):
+    with rollout_engine(job.training):
         trainer = ReplayGRPOTrainer(
             model=model,
             reward_funcs=boxed_answer_reward,
             args=arguments,
-            train_dataset=training_set(problems, tokenizer, training, cell.seed),
+            train_dataset=training_set(problems, tokenizer, job.training, job.cell.seed),
             processing_class=tokenizer,
-            method=replay_method(cell, training),
-            buffer=RolloutBuffer(cell.tau_max or 1, training.buffer_capacity),
-            sampler=make_sampler(cell, training.priority_epsilon),
-            order_seed=purpose_seed(cell.seed, "order"),
-            advantage_epsilon=training.advantage_epsilon,
+            method=job.method,
+            seed=job.cell.seed,
             records=records,
             **overrides,
         )
-    check_sharding(trainer, cell.scale)
+    check_sharding(trainer, job.cell.scale)
     trainer.remove_callback(PrinterCallback)
     return trainer
 
@@ -183,25 +174,6 @@ def boxed_answer_reward(completions: list, answer: list[str], **_: Any) -> list[
     return [reward.value for reward in rewards]
 
 
-def replay_method(cell: Cell, training: Training) -> ReplayMethod:
-    """How the cell's batches are composed."""
-    if cell.composition == "none":
-        return ReplayMethod("none")
-    return ReplayMethod(cell.composition, cell.unit, cell.replay_ratio, training.replay_warmup)
-
-
-def make_sampler(cell: Cell, eps: float) -> Sampler | None:
-    """The draw of the cell's priority; None for plain GRPO."""
-    if cell.priority is None:
-        return None
-    seed = purpose_seed(cell.seed, "draw")
-    if cell.priority == "uniform":
-        return UniformSampler(seed)
-    if cell.priority == "sigma_g":
-        return GroupStdSampler(cell.alpha, eps, seed)
-    return AdvantageSampler(cell.alpha, eps, seed)
-
-
 def _show_live(live: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     link = folder / "metrics.jsonl"
@@ -213,7 +185,7 @@ def _show_live(live: Path, folder: Path) -> None:
 def _publish(
     trainer: ReplayGRPOTrainer, records: TrainingRecords, settings: dict, output: Path
 ) -> None:
-    cell = Cell(**settings["cell"])
+    axes = axes_of(Cell(**settings["cell"]))
     beside = output / "model.unfinished"
     if trainer.accelerator.is_main_process:
         shutil.rmtree(beside, ignore_errors=True)
@@ -222,7 +194,7 @@ def _publish(
     trainer.accelerator.wait_for_everyone()
     if trainer.accelerator.is_main_process:
         (beside / "training_args.bin").unlink()  # a pickle; the settings are in cell.json
-        records.publish(output / "train", cell.unit, cell.priority)
+        records.publish(output / "train", axes.unit, axes.priority)
         write_json(output / "train" / "settings.json", settings)
         replace_folder(beside, output / "model")
     trainer.accelerator.wait_for_everyone()

@@ -5,12 +5,12 @@ config/README.md).
 import math
 import time
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
-from grpo_replay.methods.composition import Batch
+from grpo_replay.methods.replay import Batch
 from grpo_replay.methods.rollout import Rollout, group_by_query
+from grpo_replay.training.round import Round
 
 # TRL's own means over the step's updates that a record keeps.
 _FROM_TRL = ("loss", "grad_norm", "learning_rate")
@@ -29,7 +29,7 @@ def rollout_rows(rollouts: list[Rollout], texts: list[str]) -> list[dict]:
             "advantage": r.advantage,
             "length": len(r.completion_ids),
             "truncated": r.truncated,
-            "survived": r.carries_signal,
+            "survived": r.has_signal,
         }
         for r, text in zip(rollouts, texts, strict=True)
     ]
@@ -56,9 +56,9 @@ def replay_rows(batch: Batch, step: int, log_ratios: dict[int, float]) -> list[d
     ]
 
 
-def step_summary(step: int, state: dict[str, Any], logs: dict[str, float], skipped: int) -> dict:
+def step_summary(step: int, done: Round, logs: dict[str, float], skipped: int) -> dict:
     """The record of a finished step; None stands where there is nothing to average."""
-    fresh, batch = state["fresh"], state["batch"]
+    fresh, batch = done.fresh, done.batch
     now = time.perf_counter()
     return {
         "step": step,
@@ -66,16 +66,16 @@ def step_summary(step: int, state: dict[str, Any], logs: dict[str, float], skipp
         **_groups(fresh),
         **_sampler(fresh),
         **_replay(batch, step),
-        "buffer/evicted_age": state["evicted"]["age"],
-        "buffer/evicted_capacity": state["evicted"]["capacity"],
+        "buffer/evicted_age": batch.evicted.age,
+        "buffer/evicted_capacity": batch.evicted.capacity,
         "updates/skipped": skipped,
         **{name: logs.get(name) if batch.rows else None for name in _FROM_TRL},
         "perf/generated_tokens": sum(len(r.completion_ids) for r in fresh),
         "perf/trained_tokens": sum(len(r.completion_ids) for r in batch.rows),
-        "perf/generation_seconds": state["generation_seconds"],
-        "perf/scoring_seconds": state["scored"] - state["started"] - state["generation_seconds"],
-        "perf/update_seconds": now - state["scored"],
-        "perf/step_seconds": now - state["started"],
+        "perf/generation_seconds": done.generation_seconds,
+        "perf/scoring_seconds": done.scored - done.started - done.generation_seconds,
+        "perf/update_seconds": now - done.scored,
+        "perf/step_seconds": now - done.started,
     }
 
 
@@ -100,7 +100,7 @@ def _groups(fresh: list[Rollout]) -> dict:
         "groups/count": len(groups),
         "groups/all_correct_percent": 100 * sum(mean > 0 for mean in same) / len(groups),
         "groups/all_wrong_percent": 100 * sum(mean <= 0 for mean in same) / len(groups),
-        "survivors/rollouts": sum(r.carries_signal for r in fresh),
+        "survivors/rollouts": sum(r.has_signal for r in fresh),
     }
 
 

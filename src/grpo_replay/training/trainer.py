@@ -16,62 +16,53 @@ from accelerate.utils import gather_object
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
 
-from grpo_replay.methods.advantages import group_advantages
-from grpo_replay.methods.buffer import RolloutBuffer
-from grpo_replay.methods.composition import Batch, ReplayMethod, compose
-from grpo_replay.methods.priorities import Sampler
+from grpo_replay.methods.groups import score_groups
+from grpo_replay.methods.losses import LossBatch
+from grpo_replay.methods.method import Method
+from grpo_replay.methods.replay import Batch
 from grpo_replay.methods.rollout import Rollout
 from grpo_replay.training import finite
-from grpo_replay.training.checkpoints import load_replay_state, save_replay_state
+from grpo_replay.training.checkpoints import load_parts, save_parts
 from grpo_replay.training.collate import collate, split_evenly
 from grpo_replay.training.diagnostics import RatioStatistics, ratio_metrics
 from grpo_replay.training.empty_updates import SkipEmptyUpdates
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import seed_rollouts
+from grpo_replay.training.round import Round, local_rollouts
+from grpo_replay.training.seeds import purpose_seed
 from grpo_replay.training.sharding import save_whole
 from grpo_replay.training.step_rows import replay_rows, rollout_rows, step_summary
 
 
 class ReplayGRPOTrainer(GRPOTrainer):
-    """GRPO with experience replay.
+    """GRPO whose round is made of parts: generate, reward, select, advantage, compose, split, loss.
 
     Args:
-        method: composition, unit, ratio and warm-up of the replay.
-        buffer: stores survivors; every process holds the same one.
-        sampler: draws units; None for plain GRPO.
-        order_seed: seeds the order in which a step's rows are spread over its updates.
-        advantage_epsilon: added to sigma_g.
+        method: a part on every axis.
+        seed: the cell's; each purpose gets a generator of its own from it.
         records: where the main process writes what happened.
         *args, **kwargs: for `trl.GRPOTrainer`. The data set has the columns `prompt`, `answer`
             and `problem_id`.
     """
 
     def __init__(
-        self,
-        *args: Any,
-        method: ReplayMethod,
-        buffer: RolloutBuffer,
-        sampler: Sampler | None,
-        order_seed: int,
-        advantage_epsilon: float,
-        records: TrainingRecords,
-        **kwargs: Any,
+        self, *args: Any, method: Method, seed: int, records: TrainingRecords, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.method = method
-        self.buffer = buffer
-        self.sampler = sampler
+        self.select = method.select.start(purpose_seed(seed, "select"))
+        self.advantage = method.advantage.start(purpose_seed(seed, "advantage"))
+        self.replay = method.replay.start(purpose_seed(seed, "draw"))
+        self.loss = method.loss.start(purpose_seed(seed, "loss"))
+        self.parts = {n: getattr(self, n) for n in ("select", "advantage", "replay", "loss")}
         self.records = records
         self.watchers: Sequence[Any] = ()
-        self.advantage_epsilon = advantage_epsilon
-        self._order = np.random.default_rng(order_seed)
+        self._order = np.random.default_rng(purpose_seed(seed, "order"))
         self.updates_per_step = (
             self.args.steps_per_generation // self.args.gradient_accumulation_steps
         )
         self._micro_batches: list[dict[str, torch.Tensor]] = []
-        self._round: dict[str, Any] = {}
+        self._round = Round(0)
         self._update_check = finite.UpdateCheck()
-        self._stored_logprobs: torch.Tensor | None = None  # of the micro-batch in the loss
         self.add_callback(SkipEmptyUpdates(self))
 
     @property
@@ -81,7 +72,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         """
         return self._step // self.args.steps_per_generation + 1
 
-    # --- one round: generate, score, compose, split ---
+    # --- one round: generate, reward, select, advantage, compose, split ---
 
     def _prepare_inputs(self, generation_batch: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         position = self._step % self.args.steps_per_generation
@@ -91,22 +82,19 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     def _next_round(self, generation_batch: list[dict[str, Any]]) -> list[dict[str, torch.Tensor]]:
         step = self.training_step_number
-        self._round = {"started": time.perf_counter()}
-        self._ratios = RatioStatistics(self.epsilon_low, self.epsilon_high)
+        self._round = Round(step)
+        self._ratios = RatioStatistics(*self.loss.clip_range)
         output = self._generate_and_score_completions(generation_batch)
-        fresh = gather_object(self._local_rollouts(output, step))
-        finite.check_rollouts(fresh, step)
-        self._round["scored"] = time.perf_counter()
-        survivors = [rollout for rollout in fresh if rollout.carries_signal]
-        before = self.buffer.evict(step)
-        batch = compose(survivors, self.buffer, step, self.method, self.sampler)
-        if self.sampler:
-            self.buffer.add(survivors)
-        after = self.buffer.evict(step)
-        evicted = {"age": before.age + after.age, "capacity": before.capacity + after.capacity}
-        self._round |= {"fresh": fresh, "batch": batch, "evicted": evicted}
-        self._record_rollouts(fresh)
-        return self._split(batch, step)
+        self._round.fresh = gather_object(self._rollouts(output))
+        finite.check_rollouts(self._round.fresh, step)
+        self._round.scored = time.perf_counter()
+        kept = [r for r in self._round.fresh if self._trains_on(r)]
+        self._round.batch = self.replay.next_batch(kept, step)
+        self._record_rollouts()
+        return self._split(self._round.batch, step)
+
+    def _trains_on(self, rollout: Rollout) -> bool:
+        return rollout.scored if self.loss.keeps_zero_variance else rollout.has_signal
 
     def _generate(self, prompts: list) -> tuple:
         started = time.perf_counter()
@@ -114,7 +102,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
             seed_rollouts(self.vllm_generation, self.args.seed, self.training_step_number)
         with finite.diverged_sampling(self.training_step_number):
             result = super()._generate(prompts)
-        self._round["generation_seconds"] = time.perf_counter() - started
+        self._round.generation_seconds = time.perf_counter() - started
         return result
 
     def _calculate_rewards(
@@ -122,46 +110,19 @@ class ReplayGRPOTrainer(GRPOTrainer):
     ) -> torch.Tensor:
         rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         # Kept because TRL's own advantages (sample std, 1e-4, unscored as 0) are not the paper's.
-        self._round["rewards"] = rewards[:, 0].double().cpu().numpy()  # of all processes
-        self._round["problem_ids"] = [row["problem_id"] for row in inputs]
+        self._round.rewards = rewards[:, 0].double().cpu().numpy()  # of all processes
+        self._round.problem_ids = [row["problem_id"] for row in inputs]
         return rewards
 
-    def _local_rollouts(self, output: dict[str, torch.Tensor], step: int) -> list[Rollout]:
-        rewards = self._round["rewards"]
-        advantages, means, stds = group_advantages(
-            rewards, self.num_generations, self.advantage_epsilon
+    def _rollouts(self, output: dict[str, torch.Tensor]) -> list[Rollout]:
+        size = self.num_generations
+        groups = score_groups(
+            self._round.rewards, size, self.select, self.advantage, self._round.step
         )
-        lengths = output["completion_mask"].sum(dim=1).tolist()
-        first = self.accelerator.process_index * len(lengths)
-        behaviour = self._behaviour_logprobs(output).float().cpu().numpy()
-        sampled = output.get("sampling_per_token_logps")
-        completions = output["completion_ids"].cpu().numpy().astype(np.int32)
-        prompts = output["prompt_ids"].cpu().numpy().astype(np.int32)
-        prompt_mask = output["prompt_mask"].bool().cpu().numpy()
-        rollouts = []
-        for row, length in enumerate(lengths):
-            index = first + row
-            group = f"{step}-{index // self.num_generations}"
-            rollouts.append(
-                Rollout(
-                    rollout_id=f"{group}-{index % self.num_generations}",
-                    group_id=group,
-                    problem_id=self._round["problem_ids"][row],
-                    prompt_ids=prompts[row][prompt_mask[row]],
-                    completion_ids=completions[row, :length].copy(),
-                    behavior_logprobs=behaviour[row, :length].copy(),
-                    sampler_logprobs=None
-                    if sampled is None
-                    else sampled[row, :length].float().cpu().numpy().copy(),
-                    advantage=float(advantages[index]),
-                    reward=float(rewards[index]),
-                    group_mean=float(means[index]),
-                    group_std=float(stds[index]),
-                    birth_step=step,
-                    truncated=int(completions[row, length - 1]) not in self.eos_token_ids,
-                )
-            )
-        return rollouts
+        first = self.accelerator.process_index * len(output["completion_ids"])
+        behaviour = self._behaviour_logprobs(output)
+        ends = self.eos_token_ids
+        return local_rollouts(self._round, groups, output, behaviour, first, size, ends)
 
     @torch.no_grad()
     def _behaviour_logprobs(self, output: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -207,27 +168,37 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     # --- loss and what is seen of it ---
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
-        result = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        self._last_logprobs, self._last_entropies = result[0].detach(), result[1]
-        if self._stored_logprobs is None:
-            return result
-        return (finite.bound_log_ratio(result[0], self._stored_logprobs), *result[1:])
-
     def _compute_loss(
         self, model: torch.nn.Module, inputs: dict[str, torch.Tensor]
     ) -> torch.Tensor:
-        self._stored_logprobs = inputs["old_per_token_logps"]
-        loss = super()._compute_loss(model, inputs)
-        self._stored_logprobs = None
-        self._update_check.observe(loss, inputs, self._last_logprobs)
-        self._ratios.observe(inputs, self._last_logprobs, self._last_entropies.detach())
+        logprobs, entropies, _ = self._get_per_token_logps_and_entropies(
+            model,
+            torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1),
+            torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1),
+            inputs["completion_ids"].size(1),
+            compute_entropy=True,
+        )
+        # A sum over this process's tokens becomes the mean over those of the whole update.
+        share = self.current_gradient_accumulation_steps / self.args.steps_per_generation
+        tokens = inputs["num_items_in_batch"].clamp(min=1.0) / self.accelerator.num_processes
+        stored = inputs["old_per_token_logps"]
+        loss = self.loss.of(
+            LossBatch(
+                logprobs=finite.bound_log_ratio(logprobs, stored),
+                behaviour_logprobs=stored,
+                advantages=inputs["advantages"].unsqueeze(1),
+                mask=inputs["completion_mask"],
+                tokens=tokens * share,
+            )
+        )
+        self._update_check.observe(loss, inputs, logprobs.detach())
+        self._ratios.observe(inputs, logprobs.detach(), entropies.detach())
         return loss
 
     def _get_grad_norm(self, *args: Any, **kwargs: Any) -> torch.Tensor | float:
         norm = super()._get_grad_norm(*args, **kwargs)  # TRL's last call before the optimizer
         step, update = divmod(self.state.global_step, self.updates_per_step)
-        self._update_check.finish(norm, self._round["batch"].rows, step + 1, update + 1)
+        self._update_check.finish(norm, self._round.batch.rows, step + 1, update + 1)
         return norm
 
     def empty_update(self) -> bool:
@@ -237,7 +208,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     # --- records ---
 
-    def _record_rollouts(self, fresh: list[Rollout]) -> None:
+    def _record_rollouts(self) -> None:
+        fresh = self._round.fresh
         if self.accelerator.is_main_process:
             texts = self._tokenizer.batch_decode([r.completion_ids for r in fresh])
             self.records.rollouts.append(rollout_rows(fresh, texts))
@@ -253,10 +225,10 @@ class ReplayGRPOTrainer(GRPOTrainer):
         log_ratios = dict(gather_object([*self._ratios.log_ratios.items()]))
         if self.accelerator.is_main_process:
             step = self._step // self.args.steps_per_generation
-            self.records.replay.append(replay_rows(self._round["batch"], step, log_ratios))
+            self.records.replay.append(replay_rows(self._round.batch, step, log_ratios))
             skipped = sum(tokens == 0 for tokens in self._tokens_by_update)
             summary = step_summary(step, self._round, logs, skipped)
-            record = {**summary, **self.buffer.metrics(step), **ratios}
+            record = {**summary, **self.replay.metrics(step), **ratios}
             self.records.metrics.append([record])
             for watcher in self.watchers:
                 watcher.step(record)
@@ -275,15 +247,11 @@ class ReplayGRPOTrainer(GRPOTrainer):
         super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()  # each process has written its generators' state
         if self.accelerator.is_main_process:
-            buffer = self.buffer.state_dict()
-            values = {
-                "step": self._step // self.args.steps_per_generation,
-                "buffer": buffer["values"],
-                "sampler": self.sampler.state_dict() if self.sampler else None,
-                "order": self._order.bit_generator.state,
-            }
+            step = self._step // self.args.steps_per_generation
+            parts = {axis: part.state_dict() for axis, part in self.parts.items()}
             folder = Path(self.args.output_dir, f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}")
-            save_replay_state(folder, buffer["arrays"], values, self.records.paths)
+            values = {"step": step, "order": self._order.bit_generator.state}
+            save_parts(folder, parts, values, self.records.paths)
         self.accelerator.wait_for_everyone()
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
@@ -291,9 +259,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
         if checkpoint is None:
             return
         finite.check_state(self.model, self.optimizer, checkpoint, "Remove it, and run again")
-        arrays, values = load_replay_state(Path(checkpoint))
-        self.buffer.load_state_dict({"arrays": arrays, "values": values["buffer"]})
-        if self.sampler:
-            self.sampler.load_state_dict(values["sampler"])
+        states, values = load_parts(Path(checkpoint))
+        for axis, part in self.parts.items():
+            part.load_state_dict(states[axis])
         self._order.bit_generator.state = values["order"]
         self._step = values["step"] * self.args.steps_per_generation

@@ -11,14 +11,11 @@ from matplotlib.axes import Axes
 
 from grpo_replay.reporting.figures.canvas import draw_point, legend_below, panels, say_empty
 from grpo_replay.reporting.figures.curves import heading, method_line, plot_line
-from grpo_replay.reporting.labels import BASE, GRPO, figure_text
+from grpo_replay.reporting.labels import BASE, GRPO, figure_text, setting_name
 from grpo_replay.reporting.numbers.means import benchmark_mean, ends, mean_number
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.paired import metric_columns, paired
 from grpo_replay.reporting.numbers.settings import (
-    DEFAULT_ALPHA,
-    DEFAULT_REPLAY_RATIO,
-    DEFAULT_TAU_MAX,
     Setting,
     all_settings,
     default_settings,
@@ -28,6 +25,7 @@ from grpo_replay.reporting.numbers.settings import (
 )
 from grpo_replay.results.scores import read_scores
 from grpo_replay.statistics import intervals, metrics
+from grpo_replay.study.cells import number_text
 from grpo_replay.study.config import Study
 
 _NAN = float("nan")
@@ -163,15 +161,8 @@ def _name_points(panel: Axes, points: dict[Setting, tuple[float, float]]) -> Non
 
 
 def _difference(setting: Setting) -> str:
-    """The axes that the method uses and that differ from the paper's defaults, in words."""
-    axes = [
-        ("τ_max", setting.tau_max, DEFAULT_TAU_MAX),
-        ("r", setting.replay_ratio, DEFAULT_REPLAY_RATIO),
-        ("α", setting.alpha, DEFAULT_ALPHA),
-    ]
-    used = axes[:2] if setting.cells[0].priority == "uniform" else axes
-    changed = [(name, value) for name, value, usual in used if value not in (None, usual)]
-    return ", ".join(f"{name} {value:g}" for name, value in changed)
+    """What a setting varies from its method, in words."""
+    return ", ".join(f"{setting_name(path)} {number_text(value)}" for path, value in setting.varied)
 
 
 def _contours(panel: Axes, accuracy: float, length: float) -> None:

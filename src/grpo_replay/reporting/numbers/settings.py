@@ -6,16 +6,21 @@ from dataclasses import dataclass
 import pandas as pd
 
 from grpo_replay.reporting.labels import BASE, GRPO
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell, expand
 from grpo_replay.study.config import Study
 
 # The paper's defaults ("The axes of the design space"): shown wherever a table varies another axis.
 DEFAULT_TAU_MAX, DEFAULT_REPLAY_RATIO, DEFAULT_ALPHA = 10, 0.5, 0.5
+AGE = "replay.tau_max"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Cells that differ in their seed alone: one row of a table, one line of a figure."""
+    """Cells that differ in their seed alone: one row of a table, one line of a figure.
+
+    `varied` holds what the cells vary from their method, as pairs of path and value.
+    """
 
     scale: str
     method: str
@@ -23,20 +28,16 @@ class Setting:
     replay_ratio: float | None
     alpha: float | None
     cells: tuple[Cell, ...]
+    varied: tuple[tuple[str, object], ...] = ()
 
     @property
     def distance(self) -> int:
-        """How many axes that the method uses differ from the paper's defaults."""
-        weighted = self.cells[0].priority != "uniform"
-        return (
-            (self.tau_max not in (None, DEFAULT_TAU_MAX))
-            + (self.replay_ratio not in (None, DEFAULT_REPLAY_RATIO))
-            + (weighted and self.alpha not in (None, DEFAULT_ALPHA))
-        )
+        """How many settings differ from the method as the study defines it."""
+        return len(self.varied)
 
     @property
     def is_default(self) -> bool:
-        """Whether every axis that the method uses has the paper's default."""
+        """Whether it is the method as the study defines it."""
         return self.distance == 0
 
     @property
@@ -51,9 +52,14 @@ def all_settings(study: Study) -> list[Setting]:
     """Every setting of a study, base models first, in the order of the study file."""
     groups: dict[tuple, list[Cell]] = {}
     for cell in expand(study).values():
-        key = (cell.scale, cell.method, cell.tau_max, cell.replay_ratio, cell.alpha)
+        key = (cell.scale, cell.method, tuple(cell.varied.items()))
         groups.setdefault(key, []).append(cell)
-    return [Setting(*key, tuple(cells)) for key, cells in groups.items()]
+    return [_setting(*key, tuple(cells)) for key, cells in groups.items()]
+
+
+def _setting(scale: str, method: str, varied: tuple, cells: tuple[Cell, ...]) -> Setting:
+    axes = axes_of(cells[0])
+    return Setting(scale, method, axes.tau_max, axes.replay_ratio, axes.alpha, cells, varied)
 
 
 def used_scales(study: Study) -> list[str]:
@@ -96,8 +102,8 @@ def tau_settings(study: Study, scale: str, method: str) -> list[Setting]:
     return sorted(same, key=lambda s: s.tau_max or 0)
 
 
-def _other_axes(setting: Setting) -> tuple[float | None, float | None]:
-    return setting.replay_ratio, setting.alpha
+def _other_axes(setting: Setting) -> dict[str, object]:
+    return {path: value for path, value in setting.varied if path != AGE}
 
 
 def finished_cells(scores: pd.DataFrame, setting: Setting) -> list[Cell]:

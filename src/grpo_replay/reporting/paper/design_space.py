@@ -14,6 +14,7 @@ from grpo_replay.reporting.labels import BASE, GRPO, OURS, method_name
 from grpo_replay.reporting.numbers.settings import Setting, all_settings, used_scales
 from grpo_replay.reporting.numbers.significance import mark_notes
 from grpo_replay.reporting.tables.notes import missing_notes, seed_counts, seed_notes
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell
 from grpo_replay.study.config import Study
 
@@ -40,13 +41,10 @@ class Point:
 
     def holds(self, cell: Cell) -> bool:
         """Whether a cell lies here; axes that the point leaves open may be anything."""
+        axes = axes_of(cell)
         fixed = (self.tau_max, self.replay_ratio, self.alpha)
-        found = (cell.tau_max, cell.replay_ratio, cell.alpha)
-        return (self.composition, self.unit, self.priority) == (
-            cell.composition,
-            cell.unit,
-            cell.priority,
-        ) and all(f is None or f == c for f, c in zip(fixed, found, strict=True))
+        same = (self.composition, self.unit, self.priority) == axes[:3] and not axes.others
+        return same and all(f is None or f == c for f, c in zip(fixed, axes[3:6], strict=True))
 
 
 _PAPER_NAMES = {

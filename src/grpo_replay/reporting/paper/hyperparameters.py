@@ -1,5 +1,8 @@
 """Table 7 of the paper: its hyperparameters beside those of a study."""
 
+from contextlib import suppress
+
+from grpo_replay.methods.method import setting_of
 from grpo_replay.reporting.labels import axis_name
 from grpo_replay.reporting.paper import published
 from grpo_replay.reporting.paper.design_space import Source
@@ -10,6 +13,12 @@ from grpo_replay.study.config import Study
 FIXED = {"learning_rate_warmup": "0", "kl_beta": "0"}
 PAPER_BETAS = (0.9, 0.999)
 _MICRO_BATCH = "micro_batch_per_gpu_"
+_OF_METHODS = {
+    "clip_epsilon_low": "loss.low",
+    "clip_epsilon_high": "loss.high",
+    "dual_clip": "loss.dual_clip",
+    "advantage_epsilon": "advantage.eps",
+}
 
 
 def table07(source: Source) -> Table:
@@ -58,17 +67,27 @@ def study_values(study: Study) -> dict[str, str]:
         "max_response_length": training.max_completion_tokens,
         "learning_rate": training.learning_rate,
         "ppo_mini_batch_size": training.mini_batch,
-        "clip_epsilon_low": training.clip_low,
-        "clip_epsilon_high": training.clip_high,
-        "dual_clip": training.dual_clip,
-        "advantage_epsilon": training.advantage_epsilon,
         "weight_decay": training.weight_decay,
         "gradient_clip": training.gradient_clip,
         "training_steps": training.steps,
     }
     numbers |= {f"{_MICRO_BATCH}{name}": s.micro_batch for name, s in study.scales.items()}
-    texts = {name: f"{value:g}".replace("e-0", "e-") for name, value in numbers.items()}
+    texts = {name: _text(value) for name, value in numbers.items()}
+    texts |= {name: _of_methods(study, path) for name, path in _OF_METHODS.items()}
     return texts | FIXED | {"optimizer": optimizer, "seed": ", ".join(map(str, seeds))}
+
+
+def _of_methods(study: Study, path: str) -> str:
+    """The value of a setting of the methods' parts; several where they differ."""
+    found: list[str] = []
+    for method in study.methods.values():
+        with suppress(ValueError):  # a part of another kind has no such setting
+            found.append(_text(setting_of(method, path)))
+    return ", ".join(dict.fromkeys(found)) or "none"
+
+
+def _text(value: float) -> str:
+    return f"{value:g}".replace("e-0", "e-")
 
 
 def _in_order(paper: list[str], study: list[str]) -> list[str]:

@@ -1,0 +1,82 @@
+"""From the rewards of a step's groups to advantages: select, then compare within each group."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_replay.errors import TrainingError
+from grpo_replay.methods.advantages import Advantage, group_statistics
+
+
+@dataclass(frozen=True)
+class ScoredGroups:
+    """What is known of each rollout once its group is scored, each of shape (rollouts,).
+
+    `means` and `stds` are mu_g and sigma_g (population) of the rollouts that the advantages are
+    formed over; `kept` says which rollouts count. A group whose rewards are all equal has sigma_g
+    exactly 0 and advantages 0; so has one without rewards, whose mu_g is NaN.
+    """
+
+    advantages: np.ndarray
+    means: np.ndarray
+    stds: np.ndarray
+    kept: np.ndarray
+
+
+def score_groups(
+    rewards: np.ndarray, group_size: int, select: Any, advantage: Advantage, step: int
+) -> ScoredGroups:
+    """Select rollouts of each group and form their advantages.
+
+    Args:
+        rewards: shape (groups * group_size,), a group together; NaN (or None) marks a completion
+            without a reward, which gets advantage 0 and stays out of mean and standard deviation.
+        group_size: G, completions a prompt.
+        select: what `Selection.start` returned.
+        advantage: how a rollout is compared with its group.
+        step: for messages.
+
+    Raises:
+        ValueError: the number of rewards is no multiple of the group size.
+        TrainingError: a part returned positions that do not exist, or advantages that are not
+            finite or of another shape.
+    """
+    flat = np.array(rewards, dtype=np.float64)
+    if flat.ndim != 1 or len(flat) % group_size:
+        raise ValueError(f"{flat.shape} rewards do not divide into groups of {group_size}")
+    rewards_PG = flat.reshape(-1, group_size)
+    kept_PG = np.stack([_kept(select, rewards_G, step) for rewards_G in rewards_PG])
+    over_all = select.advantage_over == "all"
+    group = group_statistics(rewards_PG if over_all else np.where(kept_PG, rewards_PG, np.nan))
+    advantages_PG = np.asarray(advantage.of(group), dtype=np.float64)
+    if advantages_PG.shape != rewards_PG.shape:
+        raise _fault(step, "advantage", f"shape {advantages_PG.shape} for {rewards_PG.shape}")
+    counted_PG = kept_PG & group.scored & (group.std > 0)
+    advantages_PG = np.where(counted_PG, advantages_PG, 0.0)
+    if not np.isfinite(advantages_PG).all():
+        raise _fault(step, "advantage", "an advantage that is not finite")
+    return ScoredGroups(
+        advantages_PG.reshape(-1),
+        np.repeat(group.mean, group_size),
+        np.repeat(group.std, group_size),
+        kept_PG.reshape(-1),
+    )
+
+
+def _kept(select: Any, rewards_G: np.ndarray, step: int) -> np.ndarray:
+    positions = np.asarray(select.kept(rewards_G))
+    there = positions.dtype.kind in "iu" and set(positions.tolist()) <= set(range(len(rewards_G)))
+    if not there:
+        raise _fault(
+            step, "select", f"positions {positions.tolist()} in a group of {len(rewards_G)}"
+        )
+    kept_G = np.zeros(len(rewards_G), dtype=bool)
+    kept_G[positions] = True
+    return kept_G
+
+
+def _fault(step: int, axis: str, what: str) -> TrainingError:
+    return TrainingError(
+        f"step {step}: {axis} gave {what}: mend that part; the run goes on from its last checkpoint"
+    )

@@ -1,0 +1,81 @@
+"""Towards what a step trains (axis "loss"). A loss sees log-probabilities, advantages and a mask;
+it imports no torch, and calls methods of the tensors that it gets.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, SerializeAsAny
+
+from grpo_replay.parts import Part, or_imported
+from grpo_replay.ranges import Bound, Fraction
+
+
+@dataclass(frozen=True)
+class LossBatch:
+    """One micro-batch as a loss sees it.
+
+    Attributes:
+        logprobs: of the current policy, (rows, tokens), with a gradient.
+        behaviour_logprobs: of the policy that sampled each row, (rows, tokens).
+        advantages: (rows, 1).
+        mask: 1 for a token of the completion, (rows, tokens).
+        tokens: how many tokens a sum is divided by, so that the micro-batches of an update add up
+            to the mean over its tokens.
+    """
+
+    logprobs: Any
+    behaviour_logprobs: Any
+    advantages: Any
+    mask: Any
+    tokens: Any
+
+
+class Loss(Part):
+    """What is minimised.
+
+    Attributes:
+        keeps_zero_variance: groups whose rewards are all equal are trained on too.
+    """
+
+    keeps_zero_variance: ClassVar[bool] = False
+
+    def of(self, batch: LossBatch) -> Any:
+        """The loss of a micro-batch, a scalar tensor."""
+        raise NotImplementedError
+
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """How far below and above 1 an importance ratio has to be before it is clipped."""
+        return float("inf"), float("inf")
+
+
+class Clipped(Loss):
+    """PPO's clip of the importance ratio, higher above than below, and a dual clip for negative
+    advantages; the mean over the tokens of a mini-batch (paper, section "Objective").
+
+    Attributes:
+        low, high: the ratio is clipped to [1 - low, 1 + high].
+        dual_clip: the largest ratio of a token with a negative advantage.
+    """
+
+    kind: Literal["clipped"] = "clipped"
+    low: Fraction = 0.2
+    high: Bound = 0.28
+    dual_clip: Annotated[float, Field(gt=1, le=1e9)] = 10.0
+
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """As configured."""
+        return self.low, self.high
+
+    def of(self, batch: LossBatch) -> Any:
+        """Sum over tokens of -min(ratio A, clip(ratio) A), over `tokens`."""
+        ratio = (batch.logprobs - batch.behaviour_logprobs).exp()
+        clipped = ratio.clamp(1 - self.low, 1 + self.high)
+        bounded = ratio.clamp(max=self.dual_clip)
+        per_token = -(bounded * batch.advantages).minimum(clipped * batch.advantages)
+        return (per_token * batch.mask).sum() / batch.tokens
+
+
+AnyLoss = Annotated[Clipped, SerializeAsAny(), or_imported(Loss)]

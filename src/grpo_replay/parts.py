@@ -1,0 +1,180 @@
+"""A choice is one class in one file: what every part is made of, and how one of outside is named.
+
+A *part* is a section of a study (its settings and their checks) and the code that works by it. The
+parts of an axis form a union, told apart by one word (`kind`, or `compose` for replay); the union
+is the registry. A part of one's own is named by an import path:
+
+    priority: {kind: import, path: "lab.recency:Recency", settings: {half_life: 20}}
+
+Such a file is code that runs with the rights of whoever starts the study.
+"""
+
+import ast
+import importlib
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import WrapValidator, model_serializer
+
+from grpo_replay.fields import Strict
+from grpo_replay.files import digest, file_digest
+
+OWN_PACKAGE = __name__.partition(".")[0]
+IMPORT = "import"
+_IMPORT_KEYS = {"kind", "path", "settings", "sha256"}
+
+
+class Part(Strict):
+    """One choice on one axis: its word, its settings, and its work.
+
+    A part without a memory is its own runtime object. One with a memory (a buffer, a generator of
+    random numbers) returns another object from `start`, with the same three functions.
+    """
+
+    def identity(self) -> dict[str, Any]:
+        """What of it decides a result: its word, and the settings that are not at their default.
+
+        So a setting that is added with a default makes no finished cell stale. A part of outside
+        adds the digest of its file, and of the local modules that the file imports.
+        """
+        own = {name: _plain(getattr(self, name)) for name in self._deciding()}
+        if not is_outside(type(self)):
+            return own
+        return {**self.model_dump(mode="json"), "sha256": source_digest(type(self))}
+
+    @classmethod
+    def words(cls) -> set[str]:
+        """The fields that can hold one word alone, which tells the parts of an axis apart."""
+        return {name for name, field in cls.model_fields.items() if _is_word(field.annotation)}
+
+    def _deciding(self) -> list[str]:
+        fields, words = type(self).model_fields, self.words()
+        return [n for n, f in fields.items() if n in words or getattr(self, n) != f.default]
+
+    @model_serializer(mode="wrap")
+    def _dump(self, handler: Callable) -> dict[str, Any]:
+        settings = handler(self)
+        if not is_outside(type(self)):
+            return settings
+        given = [name for name in self._deciding() if name not in self.words()]
+        own = {name: settings[name] for name in given}
+        return {"kind": IMPORT, "path": path_of(type(self)), "settings": own}
+
+    def start(self, seed: int) -> Any:
+        """The object that works in one training; `seed` is of this axis and cell alone."""
+        return self
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint holds: `values` (JSON-like), `arrays` (numpy); both may be absent."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue exactly where `state_dict` was taken."""
+
+
+def or_imported(base: type[Part]) -> WrapValidator:
+    """Lets an axis take a subclass of `base` that lives outside the package, by its import path."""
+
+    def validate(value: Any, handler: Callable) -> Any:
+        if isinstance(value, base):
+            return value
+        if isinstance(value, dict) and value.get("kind") == IMPORT:
+            return _imported(base, value)
+        return handler(value)
+
+    return WrapValidator(validate)
+
+
+def _imported(base: type[Part], section: dict[str, Any]) -> Part:
+    if unknown := sorted(set(section) - _IMPORT_KEYS):
+        raise ValueError(f"unknown key {unknown[0]!r} beside path and settings")
+    path = section.get("path")
+    if not isinstance(path, str) or path.count(":") != 1:
+        raise ValueError(f"path: {path!r} is no import path such as lab.recency:Recency")
+    module, _, name = path.partition(":")
+    found = _attribute(module, name, path)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise ValueError(f"path: {path} is no subclass of {base.__module__}:{base.__name__}")
+    if section.get("sha256") not in (None, source_digest(found)):
+        raise ValueError(
+            f"path: the file of {path} has changed since the run was planned: plan it anew"
+        )
+    return found.model_validate(section.get("settings", {}))
+
+
+def _attribute(module: str, name: str, path: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), name)
+    except AttributeError:
+        raise ValueError(f"path: {path}: the module {module} has no {name}") from None
+    except Exception as error:  # a file of the user's may raise anything
+        raise ValueError(
+            f"path: {path} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+
+
+def is_outside(part: type) -> bool:
+    """Whether a class lives outside this package."""
+    return part.__module__.partition(".")[0] != OWN_PACKAGE
+
+
+def path_of(part: type) -> str:
+    """The import path of a class."""
+    return f"{part.__module__}:{part.__qualname__}"
+
+
+def source_digest(part: type) -> str:
+    """SHA-256 over the file of a class and the modules beside it that the file imports.
+
+    Modules beside it are those below the folder from which the file's own package is imported:
+    what is installed has a version, and is not followed.
+    """
+    spec = importlib.util.find_spec(part.__module__)
+    assert spec and spec.origin, f"{part.__module__} has no file"
+    root = Path(spec.origin).parents[part.__module__.count(".")]
+    found: dict[str, str] = {}
+    _collect(part.__module__, root.resolve(), found)
+    return digest(sorted(found.items()))
+
+
+def _collect(module: str, root: Path, found: dict[str, str]) -> None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, AttributeError, ValueError):
+        return
+    if module in found or spec is None or not spec.origin:
+        return
+    file = Path(spec.origin).resolve()
+    if not file.is_relative_to(root) or "site-packages" in file.parts or file.suffix != ".py":
+        return
+    found[module] = file_digest(file)
+    for name in _imports(file, module):
+        _collect(name, root, found)
+
+
+def _imports(file: Path, module: str) -> list[str]:
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    names: list[str] = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            base = importlib.util.resolve_name(start, package) if node.level else start
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return names
+
+
+def _is_word(annotation: Any) -> bool:
+    """Whether a field can hold one word alone: it tells the parts of an axis apart."""
+    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Part):
+        return value.identity()
+    if isinstance(value, Strict):
+        return value.model_dump(mode="json")
+    return value
