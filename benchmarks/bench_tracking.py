@@ -26,7 +26,7 @@ from grpo_replay.tracking.store import make_store
 from grpo_replay.training.run_training import train_policy
 
 ROOT = Path(__file__).parents[1]
-CELL = "s/ours-tau10-r0.5-a0.5-seed42"
+CELL = "s/ours-seed42"
 
 
 class TimedRun(LiveRun):

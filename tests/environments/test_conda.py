@@ -11,7 +11,7 @@ import stand_in_conda
 import yaml
 from repository_copy import REPOSITORY, Workflow, copy_repository
 
-CELL = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42"
+CELL = "results/tiny/cells/s/ours-seed42"
 TARGETS = ("results/tiny/tables/main.md", f"{CELL}/scores.json", "results/tiny/tracked.txt")
 
 

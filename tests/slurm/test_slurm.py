@@ -12,7 +12,7 @@ import psutil
 from repository_copy import Workflow
 from slurm_host import SlurmHost
 
-CELLS = ("s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42")
+CELLS = ("s/grpo-seed42", "s/ours-seed42")
 STEPS = 40
 PATIENCE = 1800  # seconds; a busy machine needs some of it
 

@@ -49,7 +49,7 @@ def test_a_parent_carries_mean_spread_and_figure(results: Path, two_seeds: Study
     assert (metrics["eval/avg"], metrics["seeds"]) == (50.0, 2)
     assert metrics["eval/clock3/avg_at_4_sd"] == pytest.approx(stdev([40, 60]))
     assert metrics["eval/pass_sd"] == 0
-    assert metrics["settings/tau1-r0.5-a0.5 avg"] == 33.0
-    assert metrics["settings/tau1-r0.5-a0.5 avg_sd"] == pytest.approx(stdev([30, 36]))
+    assert metrics["settings/replay.tau_max 1 avg"] == 33.0
+    assert metrics["settings/replay.tau_max 1 avg_sd"] == pytest.approx(stdev([30, 36]))
     names = [artifact.path for artifact in store.client.list_artifacts(parent.info.run_id)]
     assert names == ["reward_over_seeds.png"]

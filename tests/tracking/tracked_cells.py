@@ -24,7 +24,7 @@ STUDY = load_study(FILE)
 CELLS = expand(STUDY)
 PATIENCE = 600.0  # seconds until a wait is given up: no machine, however busy, should need them
 STEPS = 20  # of the program's training
-GRPO, OURS = "s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42"
+GRPO, OURS = "s/grpo-seed42", "s/ours-seed42"
 
 
 def settings_of(cell: str) -> dict:

@@ -14,8 +14,11 @@ from typing import Any
 
 import torch
 
+from grpo_replay.methods.losses import LossBatch
+from grpo_replay.methods.method import Method, with_setting
+from grpo_replay.methods.replay import NoReplay
 from grpo_replay.study.cells import expand, training_settings
-from grpo_replay.study.config import Replay, Study
+from grpo_replay.study.config import Study
 from grpo_replay.study.file import load_study
 from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training.records import TrainingRecords
@@ -25,24 +28,34 @@ from grpo_replay.training.trainer import ReplayGRPOTrainer
 TINY = Path(__file__).parents[1] / "fixtures" / "studies" / "tiny.yaml"
 
 
-def tiny_study(method: dict[str, Any] | None = None, **training: Any) -> Study:
-    """The tiny study with other training settings, and a method named `probe`."""
+def tiny_study(
+    method: dict[str, Any] | None = None, replay_warmup: int | None = None, **training: Any
+) -> Study:
+    """The tiny study with other training settings, another warm-up, and a method named `probe`."""
     study = load_study(TINY)
-    methods = dict(study.methods)
-    grid = list(study.grid)
+    methods, grid = dict(study.methods), list(study.grid)
     if method:
-        methods["probe"] = Replay(**method)
+        methods["probe"] = Method.model_validate(method)
         grid.append(grid[0].model_copy(update={"methods": ["probe"]}))
+    if replay_warmup is not None:
+        methods = {name: warmed_up(m, replay_warmup) for name, m in methods.items()}
     settings = study.training.model_copy(update=training)
     return study.model_copy(update={"training": settings, "methods": methods, "grid": grid})
 
 
+def warmed_up(method: Method, steps: int) -> Method:
+    """The method with another warm-up of its replay, if it has one."""
+    replays = method.replay != NoReplay()
+    return with_setting(method, "replay.warmup", steps) if replays else method
+
+
 def cell_settings(study: Study, method: str, tau_max: int = 10, seed: int = 42) -> dict:
     """Training settings of the study's cell of a method."""
-    cells = [c for c in expand(study).values() if c.method == method]
-    cell = cells[0].model_copy(update={"seed": seed})
-    if cell.tau_max:
-        cell = cell.model_copy(update={"tau_max": tau_max})
+    spec = study.methods[method]
+    if spec.replay != NoReplay():
+        spec = with_setting(spec, "replay.tau_max", tau_max)
+    cell = next(c for c in expand(study).values() if c.method == method)
+    cell = cell.model_copy(update={"seed": seed, "parts": spec.identity()})
     return training_settings(study, cell)
 
 
@@ -107,6 +120,22 @@ class Watch:
     step: Callable[[dict], None]
 
 
+class WatchedLoss:
+    """A loss that keeps the log-probabilities of the current policy that it last saw."""
+
+    def __init__(self, loss: Any) -> None:
+        self._loss = loss
+        self.logprobs: torch.Tensor | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loss, name)
+
+    def of(self, batch: LossBatch) -> torch.Tensor:
+        """The loss, as without the watch."""
+        self.logprobs = batch.logprobs.detach()
+        return self._loss.of(batch)
+
+
 @dataclass
 class SeenRow:
     """One unpadded row of a micro-batch that reached the loss."""
@@ -141,6 +170,7 @@ def make_probe(
     trainer = build_trainer(settings, model, problems, run, records, rollout_func=script)
     trainer.args.save_steps = every * trainer.updates_per_step
     probe = Probe(trainer, script, records)
+    trainer.loss = WatchedLoss(trainer.loss)
     compute_loss = trainer._compute_loss
 
     def watched(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -152,7 +182,7 @@ def make_probe(
                 "step": step,
                 "update": trainer.state.global_step,
                 "loss": loss.item(),
-                "logprobs": trainer._last_logprobs,
+                "logprobs": trainer.loss.logprobs,
                 "inputs": inputs,
             }
         )

@@ -5,7 +5,14 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from grpo_replay.methods.advantages import group_advantages
+from grpo_replay.methods.advantages import Centred, GroupNormalised, LeaveOneOut
+from grpo_replay.methods.groups import score_groups
+from grpo_replay.methods.selection import KeepAll
+
+
+def group_advantages(rewards: np.ndarray, size: int, eps: float = 1e-6) -> tuple:
+    found = score_groups(rewards, size, KeepAll(), GroupNormalised(eps=eps), step=1)
+    return found.advantages, found.means, found.stds
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 0.0])
@@ -45,3 +52,15 @@ def test_a_group_without_rewards_carries_nothing() -> None:
 def test_rewards_that_do_not_divide_are_refused() -> None:
     with pytest.raises(ValueError, match="groups of 4"):
         group_advantages(np.zeros(6), 4)
+
+
+def test_without_the_standard_deviation_and_against_the_others() -> None:
+    """Dr. GRPO's r - mean; RLOO's r - mean of the others, n / (n - 1) times that."""
+    rewards = np.array([1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0, np.nan])
+    centred = score_groups(rewards, 4, KeepAll(), Centred(), step=1).advantages
+    assert centred == pytest.approx([1, -1, -1, 1, 0, 0, 0, 0])
+    left_out = score_groups(rewards, 4, KeepAll(), LeaveOneOut(), step=1).advantages
+    assert left_out[:4] == pytest.approx([4 / 3, -4 / 3, -4 / 3, 4 / 3])
+    graded = np.array([0.1, 0.4, 0.9])
+    others = [r - (graded.sum() - r) / 2 for r in graded]
+    assert score_groups(graded, 3, KeepAll(), LeaveOneOut(), 1).advantages == pytest.approx(others)

@@ -15,6 +15,7 @@ from scripted import Probe, Script, Watch, cell_settings, make_probe, tiny_study
 from transformers import AutoModelForCausalLM
 
 from grpo_replay.errors import GrpoReplayWarning
+from grpo_replay.methods.replay import Replay
 from grpo_replay.tasks.math import grading
 from grpo_replay.training import run_training
 from grpo_replay.training.trainer import ReplayGRPOTrainer
@@ -24,8 +25,8 @@ METHODS = {
     "uniform-pool": None,
     "sigma_g-pool": None,
     "ours": None,
-    "anchored-query": {"composition": "anchored", "unit": "query", "priority": "uniform"},
-    "pool-rollout": {"composition": "pool", "unit": "rollout", "priority": "abs_advantage"},
+    "anchored-query": {"replay": {"compose": "anchored", "unit": "query"}},
+    "pool-rollout": {"replay": {"compose": "pool", "priority": {"kind": "abs_advantage"}}},
 }
 STEPS, WARMUP, TAU_MAX, GROUP = 6, 2, 2, 4
 
@@ -41,6 +42,11 @@ def trained(
     probe = make_probe(settings, tiny_model, tmp_path_factory.mktemp("run"))
     probe.trainer.train()
     return probe
+
+
+def replay_of(probe: Probe) -> Replay:
+    """The replay of a trained method; a store knows it, and plain GRPO is its own."""
+    return getattr(probe.trainer.replay, "replay", probe.trainer.replay)
 
 
 def fresh_rollouts(probe: Probe) -> pd.DataFrame:
@@ -130,25 +136,25 @@ def test_the_record_has_each_rows_log_ratio_at_its_update(trained: Probe) -> Non
 def test_composition(trained: Probe) -> None:
     """Every survivor is there once (none, anchored); sizes are (1 + r) B' in units, half up."""
     fresh, rows = fresh_rollouts(trained), trained_on(trained)
-    method = trained.trainer.method
+    replay = replay_of(trained)
     for step in range(1, STEPS + 1):
         survivors = fresh[(fresh.step == step) & fresh.mixed]
         now = rows[rows.step == step]
         assert not now.rollout_id.duplicated().any()
         own = now[~now.replayed]
-        if method.composition == "none" or step <= WARMUP:
+        if replay.compose == "none" or step <= WARMUP:
             assert sorted(now.rollout_id) == sorted(survivors.rollout_id)
             continue
         live = fresh[fresh.step.between(step - TAU_MAX, step - 1) & fresh.mixed]
-        size = GROUP if method.unit == "query" else 1
+        size = GROUP if replay.unit == "query" else 1
         units, stored = len(survivors) // size, len(live) // size
-        if method.composition == "anchored":
+        if replay.compose == "anchored":
             assert sorted(own.rollout_id) == sorted(survivors.rollout_id)
             assert len(now) - len(own) == size * min(int(0.5 * units + 0.5), stored)
         else:
             assert len(now) == size * min(int(1.5 * units + 0.5), units + stored)
         assert set(now[now.replayed].rollout_id) <= set(live.rollout_id)
-        if method.unit == "query":
+        if replay.unit == "query":
             assert set(now.groupby("group_id").size()) <= {GROUP}
 
 
@@ -158,7 +164,7 @@ def test_ages_and_warm_up(trained: Probe) -> None:
     assert (rows.replayed == (rows.age > 0)).all()
     assert rows.age.max() <= TAU_MAX
     replayed = rows[rows.replayed]
-    if trained.trainer.method.composition == "none":
+    if replay_of(trained).compose == "none":
         assert replayed.empty
     else:
         assert replayed.step.min() == WARMUP + 1
@@ -256,7 +262,7 @@ def test_records_tell_every_step(trained: Probe) -> None:
         assert row["replay/rows"] == of_step.replayed.sum()
         assert (row["entropy"] is None) == of_step.empty
         assert row["tokens/replay"] == of_step[of_step.replayed].length.sum()
-    replays = trained.trainer.method.composition != "none"
+    replays = replay_of(trained).compose != "none"
     assert metrics["clip_ratio/replay"].notna().any() == replays
 
 

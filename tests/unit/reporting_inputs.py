@@ -9,11 +9,21 @@ import pandas as pd
 
 from grpo_replay.evaluation.score import score_cell
 from grpo_replay.results.scores import collect_scores
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell, expand, resolve
 from grpo_replay.study.config import Study
 
 SEED = 42
 CONFIG = "study=tiny"  # what stands behind `--config`
+
+
+AGES = {"replay.tau_max": [1, 10, 30, 60]}
+
+
+def replaying(compose: str, unit: str, priority: str) -> dict:
+    """A method as a study writes it."""
+    section = {"compose": compose, "unit": unit, "priority": {"kind": priority}}
+    return {"replay": {**section, "warmup": 2, "capacity": 100}}
 
 
 def small_study(**changes) -> Study:
@@ -41,21 +51,20 @@ def small_study(**changes) -> Study:
         "hours_evaluate": 0.1,
     }
     clock = {"source": "clock", "hours": 10, "max_step": 3}
-    block = {"replay_ratio": [0.5], "alpha": [0.5], "seeds": [SEED]}
     methods = ["grpo", "uniform-pool", "sigma_g-pool", "ours"]
     content = {
         "study": "tiny",
         "title": "Tiny test study",
         "scales": {"xs": scale, "s": scale},
         "methods": {
-            "grpo": {"composition": "none"},
-            "uniform-pool": {"composition": "pool", "unit": "query", "priority": "uniform"},
-            "sigma_g-pool": {"composition": "pool", "unit": "query", "priority": "sigma_g"},
-            "ours": {"composition": "anchored", "unit": "rollout", "priority": "abs_advantage"},
+            "grpo": {},
+            "uniform-pool": replaying("pool", "query", "uniform"),
+            "sigma_g-pool": replaying("pool", "query", "sigma_g"),
+            "ours": replaying("anchored", "rollout", "abs_advantage"),
         },
         "grid": [
-            {"scales": ["xs", "s"], "methods": methods, "tau_max": [10], **block},
-            {"scales": ["s"], "methods": ["ours"], "tau_max": [1, 10, 30, 60], **block},
+            {"scales": ["xs", "s"], "methods": methods, "seeds": [SEED]},
+            {"scales": ["s"], "methods": ["ours"], "seeds": [SEED], "vary": AGES},
         ],
         "problems": {
             **clock,
@@ -80,17 +89,10 @@ def small_study(**changes) -> Study:
             "weight_decay": 0.01,
             "adam_betas": [0.9, 0.999],
             "gradient_clip": 1.0,
-            "clip_low": 0.2,
-            "clip_high": 0.28,
-            "dual_clip": 10.0,
-            "advantage_epsilon": 1e-6,
-            "priority_epsilon": 1e-6,
             "temperature": 1.0,
             "precision": "float32",
             "gradient_checkpointing": False,
             "rollout_engine": "transformers",
-            "replay_warmup": 2,
-            "buffer_capacity": 100,
         },
         "checkpoints": {"every": 5, "keep": False},
         "evaluation": {
@@ -190,9 +192,9 @@ def write_replay(folder: Path, rows: list[tuple[int, int, str]]) -> None:
 
 def _random_replay(rng: np.random.Generator, cell: Cell, steps: int) -> list[tuple]:
     rows = [(step, 0, f"{step}-0-{i}") for step in range(1, steps + 1) for i in range(4)]
-    if cell.tau_max is not None:
+    if axes_of(cell).tau_max is not None:
         for step in range(3, steps + 1):
-            ages = rng.integers(1, min(cell.tau_max, step - 1) + 1, size=2)
+            ages = rng.integers(1, min(axes_of(cell).tau_max, step - 1) + 1, size=2)
             rows += [(step, int(age), f"{step - age}-0-{i}") for i, age in enumerate(ages)]
     return rows
 
@@ -201,31 +203,26 @@ def paper_study(**changes) -> Study:
     """The small study with the paper's scales and every cell of its tables, ablated at 1.7B."""
     content = small_study().model_dump(mode="json")
     scales = ["0.6B", "1.7B", "4B"]
-    anchored = {"composition": "anchored"}
     methods = content["methods"] | {
-        "pool-advantage": {
-            "composition": "pool",
-            "unit": "rollout",
-            "priority": "abs_advantage",
-        },
-        "uniform-query": {**anchored, "unit": "query", "priority": "uniform"},
-        "sigma_g-query": {**anchored, "unit": "query", "priority": "sigma_g"},
-        "uniform-rollout": {**anchored, "unit": "rollout", "priority": "uniform"},
-        "sigma_g-rollout": {**anchored, "unit": "rollout", "priority": "sigma_g"},
+        "pool-advantage": replaying("pool", "rollout", "abs_advantage"),
+        "uniform-query": replaying("anchored", "query", "uniform"),
+        "sigma_g-query": replaying("anchored", "query", "sigma_g"),
+        "uniform-rollout": replaying("anchored", "rollout", "uniform"),
+        "sigma_g-rollout": replaying("anchored", "rollout", "sigma_g"),
     }
-    first = {"tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5], "seeds": [SEED]}
+    first = {"seeds": [SEED]}
     main = ["grpo", "uniform-pool", "sigma_g-pool", "ours", "pool-advantage"]
     one = {"scales": ["1.7B"], **first}
-    ages = {"tau_max": [1, 10, 30, 60]}
+    squared = {"replay.ratio": [0.5, 1.0], "replay.priority.alpha": [0.5, 1.0]}
     content |= {
         "scales": dict.fromkeys(scales, content["scales"]["s"]),
         "methods": methods,
         "grid": [
             {"scales": scales, "methods": main, **first},
             {**one, "methods": ["uniform-query", "sigma_g-query", "sigma_g-rollout"]},
-            {**one, "methods": ["ours"], **ages},
-            {**one, "methods": ["uniform-rollout"], "tau_max": [1, 10, 30]},
-            {**one, "methods": ["ours"], "replay_ratio": [0.5, 1.0], "alpha": [0.5, 1.0]},
+            {**one, "methods": ["ours"], "vary": AGES},
+            {**one, "methods": ["uniform-rollout"], "vary": {"replay.tau_max": [1, 10, 30]}},
+            {**one, "methods": ["ours"], "vary": squared},
         ],
     }
     return Study.model_validate(content | changes)
@@ -234,9 +231,9 @@ def paper_study(**changes) -> Study:
 def _random_metrics(rng: np.random.Generator, cell: Cell, steps: int) -> list[dict]:
     records = []
     for step in range(1, steps + 1):
-        replayed = cell.tau_max is not None and step > 2
-        ages = range(min(cell.tau_max, step - 1) + 1) if replayed else (0,)
-        drift = 1e-4 * (cell.tau_max or 1) ** 0.5
+        replayed = axes_of(cell).tau_max is not None and step > 2
+        ages = range(min(axes_of(cell).tau_max, step - 1) + 1) if replayed else (0,)
+        drift = 1e-4 * (axes_of(cell).tau_max or 1) ** 0.5
         clipped = {"fresh": 6e-4 + rng.normal(0, 5e-5), "replay": 2e-3 + drift * step}
         if not replayed:
             clipped["replay"] = None
@@ -257,8 +254,8 @@ def _random_metrics(rng: np.random.Generator, cell: Cell, steps: int) -> list[di
                 "groups/all_correct_percent": 0.0,
                 "groups/all_wrong_percent": 50.0,
                 "replay/age_histogram": {str(age): 4 if age == 0 else 1 for age in ages},
-                "buffer/size": 4 * min(step, cell.tau_max or 0),
-                "buffer/evicted_age": 4 * (step > (cell.tau_max or 0)),
+                "buffer/size": 4 * min(step, axes_of(cell).tau_max or 0),
+                "buffer/evicted_age": 4 * (step > (axes_of(cell).tau_max or 0)),
                 "buffer/evicted_capacity": 0,
                 "updates/skipped": 0,
                 "entropy": 0.1 + rng.normal(0, 0.01),

@@ -15,7 +15,7 @@ from grpo_replay.study.file import load_study
 from grpo_replay.tasks.problems import write_problems
 
 NANO = load_study(Path(__file__).parents[2] / "config" / "studies" / "nano.yaml")
-GRPO, OURS = "s/grpo-seed42", "s/ours-tau10-r0.5-a0.5-seed42"
+GRPO, OURS = "s/grpo-seed42", "s/ours-seed42"
 ANSWER = r"so <b>x</b> & \boxed{3}"
 
 

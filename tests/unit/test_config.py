@@ -8,9 +8,11 @@ import pytest
 from pydantic import TypeAdapter
 
 from grpo_replay.errors import ConfigError
+from grpo_replay.methods.method import with_setting
 from grpo_replay.models.config import Model
 from grpo_replay.planning.job_limits import memory_mb, minutes_allowed, process_memory_mb
 from grpo_replay.planning.messages import closing
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import (
     base_model,
     benchmark_problems,
@@ -44,9 +46,9 @@ def test_nano_is_the_grid_that_was_asked_for() -> None:
     methods = {"base", "grpo", "uniform-pool", "sigma_g-pool", "ours"}
     for scale in ("xs", "s", "m"):
         assert {c.method for c in cells.values() if c.scale == scale} == methods
-    ages = {c.tau_max for c in cells.values() if c.method == "ours" and c.scale == "s"}
+    ages = {axes_of(c).tau_max for c in cells.values() if c.method == "ours" and c.scale == "s"}
     assert ages == {1, 10, 30, 60}
-    assert "s/ours-tau10-r0.5-a0.5-seed42" in cells
+    assert "s/ours-seed42" in cells
 
 
 def test_chance_of_a_clock_is_one_hour() -> None:
@@ -119,10 +121,14 @@ def test_a_wrong_value_is_named_by_its_own_key(tmp_path: Path, change: str, mess
 def test_what_a_cell_does_not_use_does_not_retrain_it() -> None:
     study = load_study(REPOSITORY / "config" / "studies" / "nano.yaml")
     cells = expand(study)
-    training = study.training.model_copy(update={"replay_warmup": 9, "buffer_capacity": 7})
+    methods = {
+        name: method if name == "grpo" else with_setting(method, "replay.warmup", 9)
+        for name, method in study.methods.items()
+    }
     saving = study.checkpoints.model_copy(update={"every": 1})
-    other = study.model_copy(update={"training": training, "checkpoints": saving})
-    same = [n for n in cells if resolve(study, cells[n]) == resolve(other, cells[n])]
+    other = study.model_copy(update={"methods": methods, "checkpoints": saving})
+    cells_of_other = expand(other)
+    same = [n for n in cells if resolve(study, cells[n]) == resolve(other, cells_of_other[n])]
     assert {cells[name].method for name in same} == {"base", "grpo"}
 
 

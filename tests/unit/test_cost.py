@@ -97,7 +97,7 @@ def test_base_models_are_counted_once_a_scale(nano: Study, tmp_path: Path) -> No
     # 15 cells of 0.013 h, 18 of 0.007 h, three base models of 0.02 h.
     assert lines["total"][:2] == ["0.381", "0.381"]
     assert lines["with --until train_policy"][:2] == ["0.255", "0.255"]
-    cells = select(expand(nano), "s/ours-tau1-*,s/grpo*")
+    cells = select(expand(nano), "s/ours-replay.tau_max1-*,s/grpo*")
     assert hours_left(nano, cells, tmp_path, workers=2) == pytest.approx(0.02 + 0.013 + 0.007)
     assert "about 2 minutes on 2 cores" in opening(nano, cells, tmp_path, 2, 0, trainings=6)
     (tmp_path / "base_models" / "s").mkdir(parents=True)
@@ -195,7 +195,7 @@ def test_training_that_cannot_fit_its_gpus_is_refused(paper: Study) -> None:
 
 def test_measured_runs_replace_the_estimates(paper: Study, tmp_path: Path) -> None:
     train(paper, tmp_path, "1.7B/grpo-seed42", seconds=90.0, steps=200)
-    train(paper, tmp_path, "1.7B/ours-tau1-r0.5-a0.5-seed42", seconds=9.0, steps=7)  # unended
+    train(paper, tmp_path, "1.7B/ours-replay.tau_max1-seed42", seconds=9.0, steps=7)  # unended
     finish(paper, tmp_path, "1.7B/grpo-seed42", seconds=7_200.0)
     finish(paper, tmp_path, "1.7B/base", seconds=3_600.0)
     finish(paper, tmp_path, "4B/base", seconds=None)  # by a version that did not record them
@@ -204,7 +204,7 @@ def test_measured_runs_replace_the_estimates(paper: Study, tmp_path: Path) -> No
     assert (measured.train, measured.evaluate) == (pytest.approx(5.0), pytest.approx(1.5))
     assert (hours["4B"].train, hours["4B"].evaluate) == (14, 2)
     costs = {c.cell.cell: c for c in cell_costs(paper, expand(paper).values(), tmp_path, hours)}
-    assert costs["1.7B/ours-tau10-r0.5-a0.5-seed42"].train_hours == pytest.approx(5.0)
+    assert costs["1.7B/ours-seed42"].train_hours == pytest.approx(5.0)
     lines = rows(plan_text(paper, expand(paper), tmp_path, gpus=8))
     # 16 cells left of 5 h on 4 GPUs and 1.5 h of sampling.
     assert lines["1.7B"][:6] == ["4", "16 of 18", "0.1", "5*", "1.5*", "344"]
@@ -237,8 +237,8 @@ def test_only_what_begun_cells_lack_is_lost(paper: Study, tmp_path: Path) -> Non
     (folder / "train" / "replay.parquet").touch()
     lost = lost_files(paper, cells, tmp_path)
     for file in ("model", "cell.json", "grades/aime26.parquet", "train/metrics.jsonl"):
-        assert f"cells/4B/grpo-seed42/{file}" in lost
-    assert len(lost) == 16 and "cells/4B/grpo-seed42/train/replay.parquet" not in lost
+        assert f"{folder}/{file}" in lost
+    assert len(lost) == 16 and f"{folder}/train/replay.parquet" not in lost
     (tmp_path / "cells" / "4B/base").mkdir()
     assert len(lost_files(paper, cells, tmp_path)) == 16 + 12  # nothing of a training
 

@@ -11,7 +11,14 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 from PIL import Image
-from reporting_inputs import random_results, small_study, write_cell, write_metrics, write_replay
+from reporting_inputs import (
+    random_results,
+    replaying,
+    small_study,
+    write_cell,
+    write_metrics,
+    write_replay,
+)
 
 from grpo_replay.reporting import labels
 from grpo_replay.reporting.figures import (
@@ -36,7 +43,7 @@ DRAWING = (
     training,
 )
 FORMATS = ("png", "svg", "pdf")
-OURS = "s/ours-tau10-r0.5-a0.5-seed42"
+OURS = "s/ours-seed42"
 
 
 @contextmanager
@@ -186,9 +193,9 @@ def test_title_says_how_many_seeds(drawings, name):
 
 
 def test_long_names_stay_on_the_page(tmp_path):
-    spec = {"composition": "anchored", "unit": "rollout", "priority": "uniform"}
+    spec = replaying("anchored", "rollout", "uniform")
     methods = {f"anchored-uniform-rollout-{i}": spec for i in range(6)}
-    block = {"scales": ["s"], "tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5], "seeds": [1]}
+    block = {"scales": ["s"], "seeds": [1]}
     study = small_study(
         title="A long title of a study " * 4,
         methods=methods,
@@ -202,10 +209,10 @@ def test_long_names_stay_on_the_page(tmp_path):
 
 
 def test_a_studys_own_methods_are_written_with_the_symbols_of_the_tables(tmp_path):
-    own = {"composition": "anchored", "unit": "query", "priority": "sigma_g"}
-    block = {"scales": ["s"], "tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5], "seeds": [1]}
+    own = replaying("anchored", "query", "sigma_g")
+    block = {"scales": ["s"], "seeds": [1]}
     study = small_study(
-        methods={"grpo": {"composition": "none"}, "sigma_g-query": own},
+        methods={"grpo": {}, "sigma_g-query": own},
         grid=[{"methods": ["grpo", "sigma_g-query"], **block}],
     )
     random_results(study, tmp_path)
@@ -226,10 +233,8 @@ def test_few_missing_cells_are_named(results):
 
 
 def test_a_study_without_replay_draws_every_figure(tmp_path):
-    block = {"scales": ["s"], "tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5], "seeds": [1]}
-    study = small_study(
-        methods={"grpo": {"composition": "none"}}, grid=[{"methods": ["grpo"], **block}]
-    )
+    block = {"scales": ["s"], "seeds": [1]}
+    study = small_study(methods={"grpo": {}}, grid=[{"methods": ["grpo"], **block}])
     random_results(study, tmp_path)
     for name in ("figure3", "tau_max", "replay_ages", "reuse", "log_ratio", "buffer"):
         for panel in shown(drawn(name, study, tmp_path, tmp_path / name)):
@@ -237,8 +242,7 @@ def test_a_study_without_replay_draws_every_figure(tmp_path):
 
 
 def test_several_seeds_are_a_mean_and_a_band(tmp_path):
-    block = {"scales": ["s"], "tau_max": [10], "replay_ratio": [0.5], "alpha": [0.5]}
-    study = small_study(grid=[{"methods": ["grpo"], "seeds": [1, 2], **block}])
+    study = small_study(grid=[{"scales": ["s"], "methods": ["grpo"], "seeds": [1, 2]}])
     random_results(study, tmp_path)
     for seed, length in ((1, 10.0), (2, 30.0)):
         folder = tmp_path / "cells" / f"s/grpo-seed{seed}"
@@ -280,7 +284,7 @@ def test_no_age_looks_like_a_method():
 
 def test_points_are_the_numbers_of_the_scores(results, drawings):
     scores = read_scores(results)
-    mean = scores[scores["cell"] == "s/ours-tau60-r0.5-a0.5-seed42"]["avg_at_k"].mean()
+    mean = scores[scores["cell"] == "s/ours-replay.tau_max60-seed42"]["avg_at_k"].mean()
     line = drawings["tau_max"][0, 0].containers[0].lines[0]
     assert line.get_ydata()[3] == pytest.approx(mean)
 
@@ -332,14 +336,16 @@ def test_points_name_what_differs_from_the_defaults(drawings):
 
 
 def test_a_uniform_priority_has_no_alpha_to_differ_in():
-    block = {"scales": ["s"], "tau_max": [30], "replay_ratio": [1.0], "alpha": [0.5], "seeds": [1]}
-    study = small_study(grid=[{"methods": ["grpo", "uniform-pool", "ours"], **block}])
+    block = {"scales": ["s"], "seeds": [1]}
+    varied = {"replay.tau_max": [30], "replay.ratio": [1.0]}
+    replaying = {"methods": ["uniform-pool", "ours"], "vary": varied, **block}
+    study = small_study(grid=[{"methods": ["grpo"], **block}, replaying])
     found = {s.method: problems._difference(s) for s in all_settings(study)}
     assert found == {
         "base": "",
         "grpo": "",
-        "uniform-pool": "τ_max 30, r 1",
-        "ours": "τ_max 30, r 1",
+        "uniform-pool": "r 1, τ_max 30",
+        "ours": "r 1, τ_max 30",
     }
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from grpo_replay.methods.method import Method, setting_of, with_setting
+from grpo_replay.methods.replay import NoReplay
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import expand
 from grpo_replay.study.config import Study
 from grpo_replay.study.file import load_study
@@ -23,6 +26,12 @@ def paper() -> Study:
     return load("paper")
 
 
+def common(study: Study, path: str) -> float:
+    """The one value of a setting in all methods."""
+    (value,) = {setting_of(method, path) for method in study.methods.values()}
+    return value
+
+
 def test_every_key_of_table_7_is_the_papers(paper: Study) -> None:
     training = paper.training
     ours = {
@@ -32,10 +41,10 @@ def test_every_key_of_table_7_is_the_papers(paper: Study) -> None:
         "max_response_length": training.max_completion_tokens,
         "learning_rate": training.learning_rate,
         "ppo_mini_batch_size": training.mini_batch,
-        "clip_epsilon_low": training.clip_low,
-        "clip_epsilon_high": training.clip_high,
-        "dual_clip": training.dual_clip,
-        "advantage_epsilon": training.advantage_epsilon,
+        "clip_epsilon_low": common(paper, "loss.low"),
+        "clip_epsilon_high": common(paper, "loss.high"),
+        "dual_clip": common(paper, "loss.dual_clip"),
+        "advantage_epsilon": common(paper, "advantage.eps"),
         "optimizer": "AdamW",  # arguments.trainer_arguments
         "weight_decay": training.weight_decay,
         "gradient_clip": training.gradient_clip,
@@ -51,7 +60,8 @@ def test_every_key_of_table_7_is_the_papers(paper: Study) -> None:
         value = ours[row.setting]
         assert value == (row.value if isinstance(value, str) else float(row.value)), row.setting
     assert training.adam_betas == (0.9, 0.999)
-    assert (training.temperature, training.replay_warmup) == (1.0, 20)
+    assert training.temperature == 1.0
+    assert {m.replay.warmup for m in paper.methods.values() if m.replay != NoReplay()} == {20}
 
 
 def test_the_cells_are_those_of_the_papers_tables(paper: Study) -> None:
@@ -61,9 +71,9 @@ def test_the_cells_are_those_of_the_papers_tables(paper: Study) -> None:
     hours = sum(paper.scales[s].hours_train * paper.scales[s].gpus * n for s, n in trained.items())
     assert hours == 1236  # the paper says about 1,200
     found = {
-        (c.priority, c.unit, c.alpha, c.tau_max, c.replay_ratio)
-        for c in cells
-        if c.scale == "1.7B" and c.composition == "anchored"
+        (a.priority, a.unit, a.alpha, a.tau_max, a.replay_ratio)
+        for a in (axes_of(c) for c in cells if c.scale == "1.7B")
+        if a.composition == "anchored"
     }
     ranking = pd.read_csv(PUBLISHED / "table13_aes_ranking.csv")
     listed = {
@@ -75,19 +85,23 @@ def test_the_cells_are_those_of_the_papers_tables(paper: Study) -> None:
 
 def test_the_literal_grid_is_scales_by_methods_by_ages() -> None:
     study = load("paper_grid")
-    replayed = [c for c in expand(study).values() if c.tau_max]
+    replayed = [c for c in expand(study).values() if axes_of(c).tau_max]
     assert len(replayed) == 3 * 3 * 4
     assert study.training == load("paper").training
     assert study.benchmarks == load("paper").benchmarks
 
 
+def with_the_papers_warmup(method: Method) -> Method:
+    return method if method.replay == NoReplay() else with_setting(method, "replay.warmup", 20)
+
+
 def test_the_rehearsal_differs_in_size_alone(paper: Study) -> None:
     small = load("paper_rehearsal")
     assert list(expand(small)) == list(expand(paper))
-    assert small.methods == paper.methods
+    assert {n: with_the_papers_warmup(m) for n, m in small.methods.items()} == paper.methods
     assert list(small.benchmarks) == list(paper.benchmarks)
     assert [b.k for b in small.benchmarks.values()] == [b.k for b in paper.benchmarks.values()]
-    sizes = {"steps", "max_prompt_tokens", "max_completion_tokens", "replay_warmup"}
+    sizes = {"steps", "max_prompt_tokens", "max_completion_tokens"}
     sizes |= {"expected_prompts"}
     hardware = {"precision", "gradient_checkpointing", "rollout_engine"}
     assert small.training.model_dump(exclude=sizes | hardware) == paper.training.model_dump(

@@ -83,7 +83,7 @@ def two_cells(tmp_path):
             for step, row in zip((1, 20), batch, strict=True)
         ],
     )
-    name = "s/ours-tau10-r0.5-a0.5-seed42"
+    name = "s/ours-seed42"
     folder = write_cell(study, tmp_path, cells[name], ours, lengths_of_ours)
     clipped = {"clip_ratio/fresh": 0.001, "clip_ratio/replay": None}
     write_metrics(
@@ -181,7 +181,7 @@ def test_seeds_give_intervals_over_seeds(tmp_path):
         graded["easy"][:2] = 1
         write_cell(study, tmp_path, cells[f"s/grpo-seed{seed}"], graded)
         graded["easy"][:solved] = 1
-        write_cell(study, tmp_path, cells[f"s/ours-tau10-r0.5-a0.5-seed{seed}"], graded)
+        write_cell(study, tmp_path, cells[f"s/ours-seed{seed}"], graded)
         avg = (100 + 25 * solved) / 2
         expected.append(accuracy_efficiency_score(avg, 10, 75, 10))
     source = source_of(study, tmp_path)
@@ -243,7 +243,7 @@ def test_what_a_study_lacks_is_a_dash_and_a_line(two_cells):
     clipped = [r.numbers["clip_fresh_percent"] for r in ages.rows if r.numbers["avg"]]
     assert clipped == [Number(0.1, n=2, remark="n=1")]
     missing = "\n".join(ages.notes)
-    assert "missing: s/ours-tau30-r0.5-a0.5-seed42; make it with: `snakemake" in missing
+    assert "missing: s/ours-replay.tau_max30-seed42; make it with: `snakemake" in missing
 
 
 @pytest.mark.parametrize("build", PAPER_TABLES, ids=NAMES)
@@ -284,8 +284,8 @@ def one_seed(tmp_path_factory):
     study, results = marked_study([42]), tmp_path_factory.mktemp("one_seed")
     write_solved(study, results, "s/base", 5)
     write_solved(study, results, "s/grpo-seed42", 20)
-    write_solved(study, results, "s/ours-tau10-r0.5-a0.5-seed42", 35, length_of_correct=6)
-    write_solved(study, results, "s/ours-tau1-r0.5-a0.5-seed42", 20)
+    write_solved(study, results, "s/ours-seed42", 35, length_of_correct=6)
+    write_solved(study, results, "s/ours-replay.tau_max1-seed42", 20)
     return source_of(study, results)
 
 
@@ -345,7 +345,7 @@ def test_numbers_are_tested_over_three_seeds(tmp_path):
     write_solved(study, tmp_path, "s/base", 5)
     for seed in (1, 2, 3):
         write_solved(study, tmp_path, f"s/grpo-seed{seed}", 20, 10 + seed, 20.0 + seed)
-        ours = f"s/ours-tau10-r0.5-a0.5-seed{seed}"
+        ours = f"s/ours-seed{seed}"
         write_solved(study, tmp_path, ours, 34 + seed, 6 + seed, 10.0 + seed)
     source = source_of(study, tmp_path)
     numbers = {

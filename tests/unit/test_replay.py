@@ -5,11 +5,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy.stats import chisquare
 
+from grpo_replay.errors import TrainingError
 from grpo_replay.methods.buffer import RolloutBuffer
-from grpo_replay.methods.composition import ReplayMethod, compose, round_half_up
-from grpo_replay.methods.priorities import AdvantageSampler, GroupStdSampler, UniformSampler
+from grpo_replay.methods.draw import Draw, checked_weights
+from grpo_replay.methods.priorities import AbsAdvantage, GroupStd, Uniform
+from grpo_replay.methods.replay import Anchored, FromBuffer, Pool, Store, round_half_up
 from grpo_replay.methods.rollout import Rollout, group_by_query
 
 
@@ -81,51 +84,71 @@ def test_state_survives_json_and_arrays(count: int) -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("kind", [AdvantageSampler, GroupStdSampler])
+@pytest.mark.parametrize("kind", [AbsAdvantage, GroupStd])
 def test_first_draws_follow_the_priorities(alpha: float, kind: type) -> None:
     values = np.array([0.1, 0.5, 1.0, 2.6])
     units = [rollout(f"{i}", advantage=-v, std=v) for i, v in enumerate(values)]
-    sampler = kind(alpha, 1e-6, seed=3)
-    expected = (values + 1e-6) ** alpha / ((values + 1e-6) ** alpha).sum()
-    assert sampler.probabilities(units) == pytest.approx(expected)
-    drawn = Counter(sampler.sample(units, 1)[0].rollout_id for _ in range(20_000))
+    weights = kind(alpha=alpha, eps=1e-6).weights(units, step=5)
+    assert weights == pytest.approx((values + 1e-6) ** alpha)
+    draw, expected = Draw(seed=3), weights / weights.sum()
+    drawn = Counter(draw(units, weights, 1)[0].rollout_id for _ in range(20_000))
     assert chisquare([drawn[str(i)] for i in range(4)], 20_000 * expected).pvalue > 1e-3
 
 
 def test_draws_are_without_replacement_and_never_more_than_there_is() -> None:
-    units = [rollout(f"{i}") for i in range(5)]
-    sampler = UniformSampler(seed=0)
-    assert sorted(names(sampler.sample(units, 9))) == ["0", "1", "2", "3", "4"]
-    assert sampler.sample([], 3) == []
-    assert sampler.sample(units, 0) == []
+    units, draw = [rollout(f"{i}") for i in range(5)], Draw(seed=0)
+    assert sorted(names(draw(units, np.ones(5), 9))) == ["0", "1", "2", "3", "4"]
+    assert draw([], np.ones(0), 3) == []
+    assert draw(units, np.ones(5), 0) == []
+
+
+def test_age_decays_inside_the_power() -> None:
+    """FreshPER: p exp(-age / tau) to the power alpha; a weight halves after tau ln 2 / alpha."""
+    old, young = rollout("old", birth=3), rollout("young", birth=9)
+    decayed = AbsAdvantage(alpha=0.6, age_decay=500.0).weights([old, young], step=9)
+    assert decayed[0] / decayed[1] == pytest.approx(np.exp(-6 / 500) ** 0.6)
+    halved = AbsAdvantage(alpha=0.6, age_decay=500.0).weights([rollout("old", birth=1)], step=579)
+    assert halved[0] == pytest.approx(0.5, abs=1e-3)
+    assert Uniform(age_decay=2.0).weights([old, young], 9) == pytest.approx([np.exp(-3), 1.0])
 
 
 def test_zero_advantages_are_drawn_alike() -> None:
-    units = [rollout(f"{i}", advantage=0.0) for i in range(4)]
-    assert AdvantageSampler(1.0, 1e-6, 0).probabilities(units) == pytest.approx(0.25)
+    weights = AbsAdvantage(alpha=1.0).weights([rollout(f"{i}", advantage=0.0) for i in "abcd"], 1)
+    assert weights / weights.sum() == pytest.approx(0.25)
 
 
-def test_a_group_has_no_single_advantage() -> None:
-    with pytest.raises(TypeError, match="group"):
-        AdvantageSampler(1.0, 1e-6, 0).probabilities([(rollout("a.0"), rollout("a.1"))])
+@pytest.mark.parametrize(
+    ("weights", "fault"),
+    [
+        ([1.0], "shape"),
+        ([1.0, np.nan], "finite"),
+        ([1.0, -1.0], "negative"),
+        ([0.0, 0.0], "no weight"),
+    ],
+)
+def test_weights_that_allow_no_draw_end_the_step(weights: list[float], fault: str) -> None:
+    with pytest.raises(TrainingError, match=f"step 7: replay.priority mine gave .*{fault}"):
+        checked_weights(weights, 2, "replay.priority mine", 7)
 
 
-def test_a_restored_sampler_draws_on() -> None:
+def test_a_restored_draw_draws_on() -> None:
     units = [rollout(f"{i}", advantage=i + 1.0) for i in range(30)]
-    one, other = (AdvantageSampler(0.5, 1e-6, seed) for seed in (1, 2))
-    one.sample(units, 5)
+    weights = AbsAdvantage().weights(units, 1)
+    one, other = Draw(1), Draw(2)
+    one(units, weights, 5)
     other.load_state_dict(json.loads(json.dumps(one.state_dict())))
     for _ in range(10):
-        assert names(one.sample(units, 7)) == names(other.sample(units, 7))
+        assert names(one(units, weights, 7)) == names(other(units, weights, 7))
 
 
 # --- composition ---
 
 
-def stored(*groups: str, birth: int = 1) -> RolloutBuffer:
-    buffer = RolloutBuffer(tau_max=10, capacity=100)
-    buffer.add([rollout(f"{group}.{i}", birth) for group in groups for i in range(2)])
-    return buffer
+def store_of(replay: FromBuffer, *groups: str) -> Store:
+    """A store that holds two rollouts of each group, born at step 1."""
+    store = replay.start(0)
+    store.buffer.add([rollout(f"{group}.{i}") for group in groups for i in range(2)])
+    return store
 
 
 def fresh(*groups: str, step: int = 5) -> list[Rollout]:
@@ -139,49 +162,50 @@ def test_query_draws_are_rounded_half_up_in_groups(
     ratio: float, survivors: int, expected: int
 ) -> None:
     """Round-half-even would replay nothing for one surviving group."""
-    method = ReplayMethod("anchored", "query", ratio, warmup_steps=0)
-    new = fresh(*"vwxyz"[:survivors])
-    batch = compose(new, stored(*"abcdef"), 5, method, UniformSampler(0))
+    store = store_of(Anchored(unit="query", ratio=ratio, warmup=0), *"abcdef")
+    batch = store.next_batch(fresh(*"vwxyz"[:survivors]), 5)
     assert batch.is_replay.sum() == 2 * expected
     replayed = [row for row, old in zip(batch.rows, batch.is_replay, strict=True) if old]
     assert all(len(group) == 2 for group in group_by_query(replayed))
 
 
 def test_anchored_holds_every_survivor_once() -> None:
-    method = ReplayMethod("anchored", "rollout", 0.5, warmup_steps=0)
-    batch = compose(fresh("x", "y"), stored("a", "b"), 5, method, AdvantageSampler(0.5, 1e-6, 0))
+    store = store_of(Anchored(priority=AbsAdvantage(), warmup=0), "a", "b")
+    batch = store.next_batch(fresh("x", "y"), 5)
     assert names(batch.rows)[:4] == ["x.0", "x.1", "y.0", "y.1"]
     assert batch.is_replay.tolist() == [False] * 4 + [True] * 2
 
 
 def test_pool_draws_its_whole_batch_from_both() -> None:
-    method = ReplayMethod("pool", "rollout", 0.5, warmup_steps=0)
-    batch = compose(fresh("x", "y"), stored(*"abcdefgh"), 5, method, UniformSampler(0))
+    batch = store_of(Pool(warmup=0), *"abcdefgh").next_batch(fresh("x", "y"), 5)
     assert len(batch.rows) == 6 == len(set(names(batch.rows)))
     assert 0 < batch.is_replay.sum() < 6
 
 
 def test_a_small_buffer_gives_what_it_has() -> None:
-    method = ReplayMethod("anchored", "rollout", 1.0, warmup_steps=0)
-    batch = compose(fresh("x", "y"), stored("a"), 5, method, UniformSampler(0))
+    batch = store_of(Anchored(ratio=1.0, warmup=0), "a").next_batch(fresh("x", "y"), 5)
     assert batch.is_replay.sum() == 2
 
 
-@pytest.mark.parametrize("composition", ["pool", "anchored"])
-def test_warm_up_is_plain_grpo(composition: str) -> None:
-    method = ReplayMethod(composition, "rollout", 0.5, warmup_steps=5)
+@pytest.mark.parametrize("compose", [Pool, Anchored])
+def test_warm_up_is_plain_grpo(compose: type[FromBuffer]) -> None:
     for step, replays in ((5, False), (6, True)):
         new = fresh(*"xyz", step=step)
-        batch = compose(new, stored(*"abcdefgh"), step, method, UniformSampler(0))
+        batch = store_of(compose(warmup=5), *"abcdefgh").next_batch(new, step)
         assert batch.is_replay.any() == replays
         if not replays:
             assert batch.rows == new
 
 
 def test_no_survivors_means_no_rows() -> None:
-    for composition in ("pool", "anchored"):
-        method = ReplayMethod(composition, "query", 0.5, warmup_steps=0)
-        assert compose([], stored("a"), 5, method, UniformSampler(0)).rows == []
+    for compose in (Pool, Anchored):
+        store = store_of(compose(unit="query", warmup=0), "a")
+        assert store.next_batch([], 5).rows == []
+
+
+def test_a_group_has_no_single_advantage() -> None:
+    with pytest.raises(ValidationError, match="abs_advantage needs unit rollout"):
+        Anchored(unit="query", priority=AbsAdvantage())
 
 
 def test_halves_are_rounded_up() -> None:

@@ -22,7 +22,7 @@ from grpo_replay.results.scores import collect_scores
 from grpo_replay.study.cells import expand, select
 from grpo_replay.study.config import Study
 
-OURS = "s/ours-tau{}-r0.5-a0.5-seed42"
+OURS = "s/ours-replay.tau_max{}-seed42"
 
 
 def fill(study: Study, results, correct_by_cell: dict[str, tuple]) -> None:
@@ -50,7 +50,7 @@ def main(tmp_path_factory):
     finished = {
         "s/base": (2, 1),
         "s/grpo-seed42": (5, 4),
-        "s/uniform-pool-tau10-r0.5-seed42": (4, 4),
+        "s/uniform-pool-seed42": (4, 4),
         OURS.format(10): (8, 10),
         OURS.format(1): (0, 0),
     }
@@ -148,7 +148,7 @@ def test_significant_differences_are_marked(tmp_path):
     finished = {
         "s/base": (0, 0),
         "s/grpo-seed42": (40, 40),
-        "s/uniform-pool-tau10-r0.5-seed42": (40, 42),
+        "s/uniform-pool-seed42": (40, 42),
         OURS.format(10): (60, 60),
     }
     fill(study, tmp_path, finished)
@@ -168,7 +168,7 @@ def test_several_seeds_give_the_mean_and_an_interval_over_seeds(tmp_path):
     finished = {"s/base": (0, 0)}
     for seed, shift in ((1, 0), (2, 2), (3, 4)):
         finished[f"s/grpo-seed{seed}"] = (20 + shift, 20 + shift)
-        finished[f"s/ours-tau10-r0.5-a0.5-seed{seed}"] = (60 + shift, 61 + 2 * shift)
+        finished[f"s/ours-seed{seed}"] = (60 + shift, 61 + 2 * shift)
     fill(study, tmp_path, finished)
     catalogue.main_table(study, tmp_path, tmp_path / "main", CONFIG)
     grpo = line_of(read_csv(tmp_path / "main.csv"), method_key="grpo")
@@ -219,14 +219,15 @@ def test_a_study_without_ours_has_an_empty_age_table(tmp_path):
 
 
 def test_default_settings_prefer_the_papers_age():
-    blocks = [small_study().grid[1].model_dump() | {"methods": ["grpo", "ours"]}]
+    ours = small_study().grid[1].model_dump()
+    blocks = [{**ours, "methods": ["grpo"], "vary": {}}, ours]
     settings = default_settings(small_study(grid=blocks), "s")
     assert [(s.method, s.tau_max) for s in settings] == [
         ("base", None),
         ("grpo", None),
         ("ours", 10),
     ]
-    blocks[0]["tau_max"] = [4, 2]
+    ours["vary"] = {"replay.tau_max": [4, 2]}
     assert default_settings(small_study(grid=blocks), "s")[-1].tau_max == 4
 
 

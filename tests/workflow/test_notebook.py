@@ -79,7 +79,7 @@ def test_the_notebook_shows_when_a_rollout_was_replayed(
 ) -> None:
     page = shown["rollouts"]["text/html"]
     [problem] = re.findall(r"<b>(clock-train-\d+)</b>", page)
-    train = finished.results / "cells" / "s/ours-tau1-r0.5-a0.5-seed42" / "train"
+    train = finished.results / "cells" / "s/ours-replay.tau_max1-seed42" / "train"
     replay = pd.read_parquet(train / "replay.parquet").query("problem_id == @problem")
     columns = ["step", "rollout_id", "age", "replayed"]
     own = replay.sort_values(["step", "rollout_id"])[columns].astype(str).values.tolist()

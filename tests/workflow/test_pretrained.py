@@ -12,7 +12,7 @@ from repository_copy import Workflow, copy_repository
 from grpo_replay.models.local import count_parameters
 from grpo_replay.tasks.clock import make_problems, worked_solution
 
-CELLS = {"p/base", "p/ours-tau10-r0.5-a0.5-seed42"}
+CELLS = {"p/base", "p/ours-seed42"}
 
 
 def write_study(workflow: Workflow, parameters: int) -> None:

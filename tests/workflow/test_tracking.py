@@ -17,7 +17,7 @@ from grpo_replay.study.file import load_study
 from grpo_replay.tracking.store import Store
 from grpo_replay.tracking.sync import sync_study
 
-OURS = "s/ours-tau10-r0.5-a0.5-seed42"
+OURS = "s/ours-seed42"
 NOWHERE = "http://127.0.0.1:1"
 
 
@@ -98,7 +98,7 @@ def test_parents_and_tables(finished: Workflow, shown: Shown) -> None:
     assert parent.data.metrics["eval/avg"] == child.data.metrics["eval/avg"]
     assert parent.data.metrics["seeds"] == 1
     assert "eval/avg_sd" not in parent.data.metrics  # no spread from one seed
-    assert "settings/tau1-r0.5-a0.5 avg" in parent.data.metrics
+    assert "settings/replay.tau_max 1 avg" in parent.data.metrics
     assert shown.artifacts(parent) == {"reward_over_seeds.png"}
     (results,) = [run for run in shown.runs if run.data.tags["stage"] == "results"]
     assert shown.artifacts(results) == {"tables", "figures"}

@@ -15,7 +15,7 @@ from repository_copy import REPOSITORY, Workflow
 from servers import Server, free_port
 
 pytestmark = pytest.mark.ui
-OURS = "s/ours-tau10-r0.5-a0.5-seed42"
+OURS = "s/ours-seed42"
 TRACES = """
     const plots = [...document.querySelectorAll('.js-plotly-plot')].filter(p => p.data);
     return plots.flatMap(p => p.data.map(t => [t.name, [...t.x]]));

@@ -24,10 +24,10 @@ from grpo_replay.study.file import load_study
 CELLS = {
     "s/base",
     "s/grpo-seed42",
-    "s/uniform-pool-tau10-r0.5-seed42",
-    "s/sigma_g-pool-tau10-r0.5-a0.5-seed42",
-    "s/ours-tau10-r0.5-a0.5-seed42",
-    "s/ours-tau1-r0.5-a0.5-seed42",
+    "s/uniform-pool-seed42",
+    "s/sigma_g-pool-seed42",
+    "s/ours-seed42",
+    "s/ours-replay.tau_max1-seed42",
 }
 SCORE_COLUMNS = {
     *("study", "cell", "scale", "method", "composition", "unit", "priority", "tau_max"),
@@ -64,7 +64,7 @@ def test_every_table_and_figure_is_there(finished: Workflow) -> None:
 
 
 def test_training_leaves_records_and_no_checkpoints(finished: Workflow) -> None:
-    cell = finished.results / "cells" / "s/ours-tau10-r0.5-a0.5-seed42"
+    cell = finished.results / "cells" / "s/ours-seed42"
     metrics = pd.read_json(cell / "train" / "metrics.jsonl", lines=True)
     assert list(metrics.step) == [1, 2, 3, 4]
     assert not (cell / "train" / "metrics.jsonl").is_symlink()
@@ -114,7 +114,7 @@ def test_only_narrows_what_is_made(edited: Workflow) -> None:
     edited.study.write_text(edited.study.read_text().replace("3.0e-4", "2.0e-4"))
     jobs = edited.jobs("only=s/ours-*")
     assert jobs["train_policy"] == 2
-    assert edited.jobs("only=s/ours-tau1-*")["train_policy"] == 1
+    assert edited.jobs("only=s/ours-replay.tau_max1-*")["train_policy"] == 1
 
 
 def test_only_finished_makes_tables_and_no_cell(edited: Workflow) -> None:
@@ -151,7 +151,7 @@ def test_the_command_of_a_missing_cell_makes_it(edited: Workflow, tmp_path: Path
 
     [note] = [line for line in table.read_text().splitlines() if line.startswith("- missing: ")]
     [command] = re.findall(r"`snakemake (.*)`", note)
-    assert "s/ours-tau2-r0.5-a0.5-seed42" in note
+    assert "s/ours-replay.tau_max2-seed42" in note
     done = edited.execute([sys.executable, "-m", "snakemake", "-n", *shlex.split(command)])
     assert done.returncode == 0, done.stdout + done.stderr
     jobs = listed_jobs(done)
@@ -232,7 +232,7 @@ def test_our_own_accuracies_can_exist(finished: Workflow) -> None:
 
 
 def test_one_cell_by_its_file(finished: Workflow) -> None:
-    target = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42/scores.json"
+    target = "results/tiny/cells/s/ours-seed42/scores.json"
     jobs = finished.jobs(target, "--forceall")
     assert jobs["train_policy"] == jobs["score_cell"] == 1
 
@@ -293,11 +293,11 @@ def test_a_job_that_is_killed_is_named(finished: Workflow, tmp_path: Path) -> No
     next(job for job in jobs if job.cmdline()[-1].endswith("train_policy.py")).kill()
     printed, _ = process.communicate()
     assert process.returncode == 1, printed
-    log = "results/tiny/logs/train_policy/s/ours-tau10-r0.5-a0.5-seed42.log"
+    log = "results/tiny/logs/train_policy/s/ours-seed42.log"
     assert f"[train_policy] failed (log: {log})" in printed
 
 
-TRAINED = "results/tiny/cells/s/ours-tau10-r0.5-a0.5-seed42/train/metrics.jsonl"
+TRAINED = "results/tiny/cells/s/ours-seed42/train/metrics.jsonl"
 
 
 def start_training(finished: Workflow, folder: Path) -> tuple[Workflow, subprocess.Popen]:
@@ -352,14 +352,18 @@ def wait_for(condition, seconds: float = 180) -> None:
             "training.learning_rat: unknown key (did you mean 'learning_rate'?)",
         ),
         ("methods: [ours]", "methods: [our]", "unknown method 'our' (did you mean 'ours'?)"),
-        ("alpha: [0.5]", "alpha: [1.5]", "grid.0.alpha.0"),
-        ("replay_ratio: [0.5]", "replay_ratio: [-1]", "grid.0.replay_ratio.0"),
-        ("tau_max: [1, 10]", "tau_max: [0]", "grid.1.tau_max.0"),
+        (
+            "kind: abs_advantage}",
+            "kind: abs_advantage, alpha: 1.5}",
+            "methods.ours.replay.priority.alpha",
+        ),
+        ("kind: abs_advantage}", "kind: abs_advantage}, ratio: -1", "methods.ours.replay.ratio"),
+        ("tau_max: [1, 10]", "tau_max: [0]", "grid: method ours, vary replay.tau_max 0: "),
         ("group_size: 4", "group_size: 1", "training.group_size"),
         ("group_size: 4", "group_size: 5", "rollouts_per_step must be a multiple of group_size"),
         (
-            "unit: rollout, priority: abs",
-            "unit: query, priority: abs",
+            "unit: rollout, priority: {kind: abs",
+            "unit: query, priority: {kind: abs",
             "abs_advantage needs unit rollout",
         ),
         ("count: 60", "count: 100000", "count: 100000 different train problems"),

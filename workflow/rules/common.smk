@@ -101,8 +101,7 @@ def benchmark_of(wildcards):
 
 def cell_files(wildcards):
     """What `cells` makes: scores, and what a cell that is begun has lost."""
-    lost = plan.lost_files(STUDY, CHOSEN, Path(RESULTS))
-    return score_files() + [f"{RESULTS}/{file}" for file in lost]
+    return score_files() + plan.lost_files(STUDY, CHOSEN, Path(RESULTS))
 
 
 def score_files():

@@ -1,6 +1,9 @@
 """A method: one part on every axis. What is left out is the paper's plain GRPO."""
 
+from collections.abc import Mapping
 from typing import Any
+
+from pydantic import ValidationError
 
 from grpo_replay.errors import suggestion
 from grpo_replay.methods.advantages import AnyAdvantage, GroupNormalised
@@ -89,3 +92,20 @@ def with_setting(part: Part, path: str, value: Setting) -> Part:
         changed = with_setting(inner, rest, value)
     given = {field: getattr(part, field) for field in part.model_fields_set - {name}}
     return type(part).model_validate({**given, name: changed})
+
+
+def vary(method: Method, settings: Mapping[str, Setting]) -> Method:
+    """The method with some settings changed, by path.
+
+    Raises:
+        ValueError: naming path, value and what is wrong with it.
+    """
+    for path, value in settings.items():
+        try:
+            method = with_setting(method, path, value)
+        except ValidationError as error:
+            fault = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise ValueError(f"vary {path} {value}: {fault}") from None
+        except ValueError as error:
+            raise ValueError(f"vary {error}") from None
+    return method

@@ -12,6 +12,9 @@ from grpo_replay.study.yaml_values import read_yaml
 
 MAX_MISTAKES = 40  # as many as a person reads
 
+# The keys that tell the forms of a section apart.
+_WORDS = ("source", "kind", "compose")
+
 
 def load_study(path: Path | str) -> Study:
     """Read and check a study file.
@@ -75,7 +78,7 @@ def _dotted(location: tuple, content: object) -> str:
     keys: list[str | None] = []
     node = content
     for part in location:
-        tags = (node.get("source"), node.get("composition")) if isinstance(node, dict) else ()
+        tags = [node.get(word) for word in _WORDS] if isinstance(node, dict) else []
         if part in tags and not (keys and keys[-1] is None):
             keys.append(None)  # the tag of this section; a second one is a key of that name
             continue
