@@ -28,18 +28,18 @@ rule all:
     default_target: True
     input:
         rules.track_results.output,
-        cell_files,
+        lambda wildcards: RUN.scores() + RUN.lost(),
 
 
 rule cells:
     input:
-        cell_files,
+        lambda wildcards: RUN.scores() + RUN.lost(),
 
 
 # After a change of the grader: everything is graded again from the stored answers, without a GPU.
 rule grades:
     input:
-        lambda wildcards: expand(rules.grade_answers.output.grades, cell=CHOSEN),
+        lambda wildcards: expand(rules.grade_answers.output.grades, cell=RUN.chosen),
 
 
 rule tables:
@@ -55,7 +55,7 @@ rule figures:
 # What the study costs, and what of it is done: told at the start, where Snakemake's limits are known.
 rule plan:
     log:
-        f"{LOGS}/plan.log",
+        str(FILES.log("plan")),
     localrule: True
     run:
         Path(log[0]).touch()
@@ -63,21 +63,23 @@ rule plan:
 
 onstart:
     for line in oddities(STUDY):
-        print(f"Warning: {STUDY_FILE}: {line}")
-    if "plan" in planned_rules():
-        print(study_plan())
-    if planned_rules() != {"plan"}:
+        print(f"Warning: {RUN.study_file}: {line}")
+    planned = {job.rule.name for job in planned_jobs()}
+    if "plan" in planned:
+        print(RUN.plan(declared()))
+    if planned != {"plan"}:
         check_retraining()
-        check_hardware()
+        training, sampling = planned_cells("train_policy"), planned_cells("sample_answers")
+        refused(RUN.check_hardware, training, sampling, declared())
         # A cluster is told a number of jobs, this machine one of cores.
-        limits = workflow.resource_settings
-        print(opening(limits.nodes or limits.cores))
+        limit = workflow.resource_settings
+        print(RUN.opening(limit.nodes or limit.cores, declared(), len(training)))
 
 
 onsuccess:
-    if planned_rules() != {"plan"}:
-        print(closing())
+    if {job.rule.name for job in planned_jobs()} != {"plan"}:
+        print(RUN.closing())
 
 
 onerror:
-    print(announcements.stopped(Path(RESULTS)))
+    print(messages.stopped(FILES.folder))

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from grpo_replay.methods.buffer import RolloutBuffer
-from grpo_replay.methods.composition import ReplayMethod, compose
-from grpo_replay.methods.priorities import AdvantageSampler
+from grpo_replay.methods.priorities import AbsAdvantage
+from grpo_replay.methods.replay import Anchored, Store
 from grpo_replay.methods.rollout import Rollout
-from grpo_replay.training.checkpoints import load_replay_state, save_replay_state
+from grpo_replay.training.checkpoints import load_parts, save_parts
 
 REPETITIONS = 7
+REPLAY = Anchored(priority=AbsAdvantage(), warmup=0)
 LIVE, TOKENS, SURVIVORS = 1250, 8192, 125  # the paper at 4B: rollouts live before a draw
 
 
@@ -55,54 +55,46 @@ def median_ms(action: Callable[[], object]) -> float:
     return statistics.median(times)
 
 
-def full_buffer(count: int, tokens: int) -> RolloutBuffer:
-    """A buffer that ten steps have filled."""
-    buffer = RolloutBuffer(tau_max=10, capacity=30_000)
+def full_store(count: int, tokens: int) -> Store:
+    """A store that ten steps have filled."""
+    store = REPLAY.start(seed=0)
     for step in range(1, 11):
-        buffer.add(make_rollouts(count // 10, tokens, step))
-    return buffer
+        store.buffer.add(make_rollouts(count // 10, tokens, step))
+    return store
 
 
 def main() -> None:
     """Print every figure with what it is held against."""
     tracemalloc.start()
-    buffer = full_buffer(LIVE, TOKENS)
+    store = full_store(LIVE, TOKENS)
     memory = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    rows = buffer.rollouts()
+    rows = store.buffer.rollouts()
     payload = sum(
         r.prompt_ids.nbytes + r.completion_ids.nbytes + r.behavior_logprobs.nbytes for r in rows
     )
     print(f"memory: {memory / payload:.3f} x the bytes of the rows (below 1.3)")
 
     fresh = make_rollouts(SURVIVORS, TOKENS, 11)
-    method = ReplayMethod("anchored", "rollout", 0.5, warmup_steps=0)
-    sampler = AdvantageSampler(0.5, 1e-6, seed=0)
 
     def one_step() -> None:
-        buffer.evict(11)
-        compose(fresh, buffer, 11, method, sampler)
-        buffer.add(fresh)
-        buffer.evict(11)
+        store.next_batch(fresh, 11)
 
     print(f"insert, evict, draw, compose at {LIVE} x {TOKENS}: {median_ms(one_step):.2f} ms (50)")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
 
         def save() -> None:
-            state = buffer.state_dict()
-            save_replay_state(folder, state["arrays"], {"step": 1, "buffer": state["values"]})
+            save_parts(folder, {"replay": store.state_dict()}, {"step": 1}, [])
 
         def load() -> None:
-            arrays, values = load_replay_state(folder)
-            RolloutBuffer(10, 30_000).load_state_dict(
-                {"arrays": arrays, "values": values["buffer"]}
-            )
+            REPLAY.start(seed=0).load_state_dict(load_parts(folder)[0]["replay"])
 
         print(f"save at {LIVE} x {TOKENS}: {median_ms(save):.0f} ms (1000)")
         print(f"load at {LIVE} x {TOKENS}: {median_ms(load):.0f} ms (1000)")
-    short = full_buffer(30_000, 8).rollouts()
-    print(f"draw of 128 from 30,000: {median_ms(lambda: sampler.sample(short, 128)):.2f} ms (5)")
+    short = full_store(30_000, 8)
+    units = short.units()
+    print(f"draw of 128 from 30,000: {median_ms(lambda: short.sample(units, 128, 11)):.2f} ms (5)")
 
 
 if __name__ == "__main__":

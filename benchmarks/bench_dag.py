@@ -31,11 +31,11 @@ def large_study(folder: Path) -> Path:
     """Write paper.yaml with a grid of 4,997 trained cells and the three base models."""
     content = yaml.safe_load((STUDIES / "paper.yaml").read_text(encoding="utf-8"))
     scales = list(content["scales"])
-    axes = {"replay_ratio": [0.25, 0.5, 0.75, 1], "alpha": [0.5, 1], "seeds": [1, 2, 3, 4, 5]}
-    ours = {"scales": scales, "methods": ["ours"], "tau_max": list(range(1, 42)), **axes}
+    vary = {"replay.tau_max": list(range(1, 42)), "replay.ratio": [0.25, 0.5, 0.75, 1]}
+    vary["replay.priority.alpha"] = [0.5, 1]
+    ours = {"scales": scales, "methods": ["ours"], "seeds": [1, 2, 3, 4, 5], "vary": vary}
     rest = CELLS - len(scales) - len(scales) * 41 * 4 * 2 * 5
-    plain = {"replay_ratio": [0.5], "alpha": [0.5], "seeds": list(range(1, rest + 1))}
-    grpo = {"scales": scales[:1], "methods": ["grpo"], "tau_max": [10], **plain}
+    grpo = {"scales": scales[:1], "methods": ["grpo"], "seeds": list(range(1, rest + 1))}
     path = folder / "many.yaml"
     path.write_text(yaml.safe_dump(content | {"study": "many", "grid": [ours, grpo]}))
     return path

@@ -21,12 +21,14 @@ from trl import GRPOTrainer
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "training"))
 from scripted import TINY, Script, cell_settings, tiny_study
 
+from grpo_replay.methods.method import with_setting
 from grpo_replay.models.from_scratch import make_network, save_folder, train_tokenizer
 from grpo_replay.study.file import load_study
 from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training.arguments import trainer_arguments
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.run_training import boxed_answer_reward, build_trainer, training_set
+from grpo_replay.training.training_run import TrainingRun
 
 REPETITIONS, STEPS = 5, 6
 SIZES = SimpleNamespace(
@@ -68,8 +70,8 @@ def main() -> None:
     """Print medians, and ratios turn by turn."""
     torch.set_num_threads(1)
     study = tiny_study(steps=STEPS, replay_warmup=1)
-    settings = cell_settings(study, "ours")
-    settings["cell"]["replay_ratio"] = 0.0
+    ours_alone = with_setting(study.methods["ours"], "replay.ratio", 0.0)
+    settings = cell_settings(study.model_copy(update={"methods": {"ours": ours_alone}}), "ours")
     ours, plain = [], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -87,7 +89,7 @@ def main() -> None:
             trl = GRPOTrainer(
                 model=AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32),
                 reward_funcs=boxed_answer_reward,
-                args=trainer_arguments(settings, folder / "p"),
+                args=trainer_arguments(TrainingRun.of(settings), folder / "p"),
                 train_dataset=training_set(problems, tokenizer, study.training, seed=42),
                 processing_class=tokenizer,
                 rollout_func=MixedScript(),

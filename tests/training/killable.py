@@ -22,16 +22,16 @@ from grpo_replay.training.records import TrainingRecords
 
 
 def die_while_saving(at_step: int) -> None:
-    """Write a part of the step's replay state, then end without any clean-up."""
-    save = checkpoints_module.save_replay_state
+    """Write a part of the parts' state, then end without any clean-up."""
+    save = checkpoints_module.save_parts
 
-    def torn(folder: Path, arrays: dict, values: dict, logs: list[Path]) -> None:
+    def torn(folder: Path, parts: dict, values: dict, logs: list[Path]) -> None:
         if values["step"] == at_step:
             (folder / checkpoints_module.ARRAYS_FILE).write_bytes(b"torn")
             os.kill(os.getpid(), signal.SIGKILL)
-        save(folder, arrays, values, logs)
+        save(folder, parts, values, logs)
 
-    trainer.save_replay_state = torn
+    trainer.save_parts = torn
 
 
 class Printer:

@@ -20,7 +20,7 @@ from grpo_replay.training import run_training
 STEPS = 3
 FILES = (
     *("model.safetensors", "optimizer.pt", "rng_state.pth", "scheduler.pt", "trainer_state.json"),
-    *("replay_buffer.safetensors", "replay_state.json", "config.json"),
+    *("parts.safetensors", "parts.json", "config.json"),
 )
 
 
@@ -97,7 +97,7 @@ def flip(file: Path) -> None:
 DAMAGES: list[tuple[Callable[[Path], None], str]] = [
     *((cut, name) for name in FILES),
     *((flip, name) for name in ("model.safetensors", "optimizer.pt", "trainer_state.json")),
-    *((Path.unlink, name) for name in ("model.safetensors", "optimizer.pt", "replay_state.json")),
+    *((Path.unlink, name) for name in ("model.safetensors", "optimizer.pt", "parts.json")),
     (cut, "whole.json"),
 ]
 

@@ -131,7 +131,7 @@ def test_a_loss_that_is_not_finite_names_the_row(tiny_model: Path, tmp_path: Pat
 
 
 def spoil_buffer(trainer: ReplayGRPOTrainer) -> None:
-    for rollout in trainer.buffer.rollouts():
+    for rollout in trainer.replay.buffer.rollouts():
         rollout.behavior_logprobs[0] = math.nan
 
 

@@ -22,7 +22,7 @@ FLOORS = [
     {"study"},
     {"results"},
     {"training", "evaluation"},
-    {"reporting/labels"},
+    {"reporting/labels", "reporting/names"},
     {"reporting/numbers"},
     {"reporting/tables", "reporting/figures"},
     {"reporting/paper", "reporting/browse"},

@@ -10,6 +10,7 @@ import yaml
 
 from grpo_replay.errors import ConfigError, GrpoReplayError
 from grpo_replay.planning.preflight import check_inputs
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import expand, number_text, resolve
 from grpo_replay.study.file import load_study
 from grpo_replay.study.oddities import oddities
@@ -148,8 +149,8 @@ def test_a_file_of_very_many_keys_or_cells_is_refused_at_once(tmp_path: Path) ->
         load(tmp_path, TEXT + "".join(f"k{n}: 1\n" for n in range(9000)))
     assert str(error.value).count("\n") == 40 and "8960 more mistakes" in str(error.value)
     axis = list(range(1, 1001))
-    many = f"tau_max: {axis}, replay_ratio: [0.5], alpha: [0.5], seeds: {axis}"
-    cells = changed("tau_max: [1, 10], replay_ratio: [0.5], alpha: [0.5], seeds: [42]", many)
+    many = f"seeds: {axis}, vary: {{replay.tau_max: {axis}}}"
+    cells = changed("seeds: [42], vary: {replay.tau_max: [1, 10]}", many)
     assert "grid: 1000004 cells, more than 20000" in refusal(tmp_path, cells)
     laughs = "".join(f"l{n}: &l{n} [{', '.join(9 * [f'*l{n - 1}'])}]\n" for n in range(1, 20))
     assert "more than 20000 values" in refusal(tmp_path, f"l0: &l0 [1]\n{laughs}{TEXT}")
@@ -163,14 +164,15 @@ def test_chunks_that_have_no_seeds_are_refused_before(tmp_path: Path) -> None:
 
 
 def test_settings_that_differ_are_cells_that_differ(tmp_path: Path) -> None:
-    ratios = "replay_ratio: [0.3333333, 0.3333334, 0.33333335, 0.5, 0.50]"
-    study = load(tmp_path, changed("replay_ratio: [0.5]", ratios))
-    ours = [c for c in expand(study).values() if c.method == "ours" and c.tau_max == 1]
-    assert [c.replay_ratio for c in ours] == [0.3333333, 0.3333334, 0.33333335, 0.5]
-    assert "s/ours-tau1-r0.33333335-a0.5-seed42" in expand(study)
-    zeros = load(tmp_path, changed("alpha: [0.5]", "alpha: [0.0, -0.0]"))
-    names = [name for name in expand(zeros) if name.startswith("s/ours-tau1-")]
-    assert names == ["s/ours-tau1-r0.5-a0-seed42"]
+    ages = "replay.tau_max: [1, 10]"
+    ratios = "replay.ratio: [0.3333333, 0.3333334, 0.33333335, 0.5, 0.50]"
+    cells = expand(load(tmp_path, changed(ages, ratios)))
+    ours = [axes_of(c).replay_ratio for c in cells.values() if c.method == "ours"]
+    assert sorted(ours) == [0.3333333, 0.3333334, 0.33333335, 0.5]
+    assert "s/ours-replay.ratio0.33333335-seed42" in cells
+    zeros = expand(load(tmp_path, changed(ages, "replay.priority.alpha: [0.0, -0.0]")))
+    names = [name for name in zeros if name.startswith("s/ours-replay")]
+    assert names == ["s/ours-replay.priority.alpha0-seed42"]
     assert [number_text(x) for x in (1234567, 0.1 + 0.2)] == ["1234567", repr(0.1 + 0.2)]
 
 
@@ -200,8 +202,9 @@ def test_the_check_of_a_count_agrees_with_drawing() -> None:
 
 def test_what_is_odd_is_told_and_not_refused(tmp_path: Path) -> None:
     assert oddities(load(tmp_path, TEXT)) == []
-    [line] = oddities(load(tmp_path, changed("replay_warmup: 1", "replay_warmup: 4")))
-    assert line == "training.replay_warmup: 4 of 4 steps: nothing is ever replayed"
+    late = "{kind: abs_advantage}, warmup: 4"
+    [line] = oddities(load(tmp_path, changed("{kind: abs_advantage}, warmup: 1", late)))
+    assert line == "methods.ours.replay.warmup: 4 of 4 steps: nothing is ever replayed"
     [line] = oddities(load(tmp_path, changed("learning_rate: 3.0e-4", "learning_rate: 0.1")))
     assert line.startswith("training.learning_rate: 0.1 is unusual (1e-08 to 0.001): ")
 

@@ -18,6 +18,7 @@ import yaml
 from repository_copy import REPOSITORY, Workflow, copy_repository, listed_jobs
 
 from grpo_replay.statistics.intervals import reachable
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import expand
 from grpo_replay.study.file import load_study
 
@@ -85,9 +86,9 @@ def test_every_replay_cell_trained_on_replayed_rows(finished: Workflow) -> None:
         if cell.trained:
             rows = pd.read_parquet(finished.results / "cells" / name / "train" / "replay.parquet")
             replayed = rows[rows["replayed"]]
-            steps = range(study.training.replay_warmup + 1, study.training.steps + 1)
-            assert set(replayed["step"]) == (set(steps) if cell.tau_max else set()), name
-            assert replayed["age"].between(1, cell.tau_max or 0).all(), name
+            steps, tau_max = range(2, study.training.steps + 1), axes_of(cell).tau_max
+            assert set(replayed["step"]) == (set(steps) if tau_max else set()), name
+            assert replayed["age"].between(1, tau_max or 0).all(), name
             assert (rows["birth_step"] == rows["step"] - rows["age"]).all(), name
 
 

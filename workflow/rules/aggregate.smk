@@ -1,11 +1,11 @@
 # All finished cells of the study in one table, and where their verifiers disagree.
 rule collect_scores:
     input:
-        cells=score_files(),
+        cells=RUN.scores(),
     output:
-        scores=f"{RESULTS}/scores.parquet",
+        scores=str(FILES.scores),
     log:
-        f"{LOGS}/collect_scores.log",
+        str(FILES.log("collect_scores")),
     conda:
         "../../envs/report.yaml"
     params:
@@ -19,13 +19,13 @@ rule verifiers_table:
         scores=rules.collect_scores.output.scores,
     output:
         table=report(
-            f"{RESULTS}/tables/verifiers.csv",
+            VERIFIERS_TABLE,
             caption="../report/verifiers_table.rst",
             category="Tables",
             labels={"table": "verifiers", "format": "csv"},
         ),
     log:
-        f"{LOGS}/verifiers_table.log",
+        str(FILES.log("verifiers_table")),
     conda:
         "../../envs/report.yaml"
     params:

@@ -9,9 +9,9 @@ rule make_problems:
     input:
         source=source_files(STUDY.problems),
     output:
-        problems=f"{RESULTS}/data/problems.jsonl",
+        problems=str(FILES.problems),
     log:
-        f"{LOGS}/make_problems.log",
+        str(FILES.log("make_problems")),
     conda:
         "../../envs/report.yaml"
     params:
@@ -24,33 +24,30 @@ rule make_benchmark:
     input:
         source=lambda wildcards: source_files(benchmark_of(wildcards)),
     output:
-        problems=f"{RESULTS}/data/benchmarks/{{benchmark}}.jsonl",
+        problems=str(FILES.benchmark("{benchmark}")),
     log:
-        f"{LOGS}/make_benchmark/{{benchmark}}.log",
+        str(FILES.log("make_benchmark", "{benchmark}")),
     conda:
         "../../envs/evaluate.yaml"
     params:
-        settings=lambda wildcards: grid.benchmark_problems(benchmark_of(wildcards)),
+        settings=lambda wildcards: cells.benchmark_problems(benchmark_of(wildcards)),
     script:
         "../scripts/make_benchmark.py"
 
 
 rule make_base_model:
     output:
-        model=directory(f"{RESULTS}/base_models/{{scale}}"),
+        model=directory(str(FILES.base_model("{scale}"))),
     log:
-        f"{LOGS}/make_base_model/{{scale}}.log",
+        str(FILES.log("make_base_model", "{scale}")),
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: plan.process_memory_mb(scale_of(wildcards), attempt),
-        runtime=lambda wildcards, attempt: plan.minutes_allowed(
-            scale_of(wildcards).hours_base, attempt
-        ),
+        **limits("hours_base", job_limits.process_memory_mb),
         # What is only compared: its correction makes no model again.
-        parameters=lambda wildcards: grid.model_parameters(scale_of(wildcards)),
+        parameters=lambda wildcards: cells.model_parameters(scale_of(wildcards)),
     params:
-        model=lambda wildcards: grid.base_model(scale_of(wildcards)),
+        model=lambda wildcards: cells.base_model(scale_of(wildcards)),
         problems=STUDY.problems.model_dump(mode="json"),
     script:
         "../scripts/make_base_model.py"
@@ -58,22 +55,19 @@ rule make_base_model:
 
 rule warm_start:
     input:
-        model=f"{RESULTS}/base_models/{{scale}}",
+        model=str(FILES.base_model("{scale}")),
         source=source_files(STUDY.warm_start) if STUDY.warm_start else [],
     output:
-        model=directory(f"{RESULTS}/warm_start/{{scale}}"),
+        model=directory(str(FILES.warm_started_model("{scale}"))),
     log:
-        f"{LOGS}/warm_start/{{scale}}.log",
+        str(FILES.log("warm_start", "{scale}")),
     conda:
         "../../envs/train.yaml"
     # Everything of the scale waits for it, so it may have a second core.
     threads: 2
     resources:
+        **limits("hours_base", job_limits.memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
-        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
-        runtime=lambda wildcards, attempt: plan.minutes_allowed(
-            scale_of(wildcards).hours_base, attempt
-        ),
     params:
         settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
     script:
@@ -82,20 +76,17 @@ rule warm_start:
 
 rule select_prompts:
     input:
-        model=lambda wildcards: f"{RESULTS}/{grid.start_model(STUDY, wildcards.scale)}",
+        model=lambda wildcards: str(RUN.start_model(wildcards.scale)),
         problems=rules.make_problems.output.problems,
     output:
-        problems=f"{RESULTS}/data/{{scale}}/selected.jsonl",
+        problems=str(FILES.selected_problems("{scale}")),
     log:
-        f"{LOGS}/select_prompts/{{scale}}.log",
+        str(FILES.log("select_prompts", "{scale}")),
     conda:
         "../../envs/train.yaml"
     resources:
+        **limits("hours_base", job_limits.memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
-        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
-        runtime=lambda wildcards, attempt: plan.minutes_allowed(
-            scale_of(wildcards).hours_base, attempt
-        ),
     params:
         settings=(STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}),
     script:

@@ -1,49 +1,46 @@
 # Answers, grades and scores of one cell. One process start serves all benchmarks of a cell.
 rule sample_answers:
     input:
-        model=policy,
-        benchmarks=benchmark_files(),
+        model=lambda wildcards: str(RUN.policy(wildcards.cell)),
+        benchmarks=[str(FILES.benchmark(name)) for name in STUDY.benchmarks],
     output:
-        samples=[f"{RESULTS}/cells/{{cell}}/samples/{name}.parquet" for name in STUDY.benchmarks],
-        manifest=f"{RESULTS}/cells/{{cell}}/samples/manifest.json",
+        samples=[str(CELL.samples(name)) for name in STUDY.benchmarks],
+        manifest=str(CELL.manifest),
     log:
-        f"{LOGS}/sample_answers/{{cell}}.log",
+        str(FILES.log("sample_answers", "{cell}")),
     conda:
         "../../envs/evaluate.yaml"
     resources:
+        **limits("hours_evaluate", job_limits.process_memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
-        mem_mb=lambda wildcards, attempt: plan.process_memory_mb(scale_of(wildcards), attempt),
-        runtime=lambda wildcards, attempt: plan.minutes_allowed(
-            scale_of(wildcards).hours_evaluate, attempt
-        ),
-        position=position,
+        position=lambda wildcards: RUN.position(wildcards.cell),
     params:
-        settings=lambda wildcards: grid.evaluation_settings(STUDY, cell_of(wildcards)),
+        settings=lambda wildcards: cells.evaluation_settings(STUDY, cell_of(wildcards)),
         benchmarks=list(STUDY.benchmarks),
-        work=f"{RESULTS}/checkpoints/samples/{{cell}}",
+        work=str(CELL.sampling_checkpoints),
     script:
         "../scripts/sample_answers.py"
 
 
 rule grade_answers:
     input:
-        benchmarks=benchmark_files(),
+        benchmarks=[str(FILES.benchmark(name)) for name in STUDY.benchmarks],
         samples=rules.sample_answers.output.samples,
         manifest=rules.sample_answers.output.manifest,
     output:
-        grades=[f"{RESULTS}/cells/{{cell}}/grades/{name}.parquet" for name in STUDY.benchmarks],
+        grades=[str(CELL.grades(name)) for name in STUDY.benchmarks],
     log:
-        f"{LOGS}/grade_answers/{{cell}}.log",
+        str(FILES.log("grade_answers", "{cell}")),
     conda:
         "../../envs/evaluate.yaml"
     resources:
-        position=position,
+        position=lambda wildcards: RUN.position(wildcards.cell),
     params:
         # No input: stored samples are graded also where the model is no more.
-        model=policy,
+        model=lambda wildcards: str(RUN.policy(wildcards.cell)),
         k={name: benchmark.k for name, benchmark in STUDY.benchmarks.items()},
         timeout=STUDY.evaluation.grade_timeout_seconds,
-        grader_version=grid.GRADER_VERSION,
+        grader_version=cells.GRADER_VERSION,
     script:
         "../scripts/grade_answers.py"
 
@@ -53,16 +50,16 @@ rule score_cell:
     input:
         grades=rules.grade_answers.output.grades,
     output:
-        cell=f"{RESULTS}/cells/{{cell}}/cell.json",
-        scores=f"{RESULTS}/cells/{{cell}}/scores.json",
+        cell=str(CELL.settings),
+        scores=str(CELL.scores),
     log:
-        f"{LOGS}/score_cell/{{cell}}.log",
+        str(FILES.log("score_cell", "{cell}")),
     conda:
         "../../envs/report.yaml"
     resources:
-        position=position,
+        position=lambda wildcards: RUN.position(wildcards.cell),
     params:
-        resolved=lambda wildcards: grid.resolve(STUDY, cell_of(wildcards)),
+        resolved=lambda wildcards: cells.resolve(STUDY, cell_of(wildcards)),
         benchmarks=list(STUDY.benchmarks),
     script:
         "../scripts/score_cell.py"

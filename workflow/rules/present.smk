@@ -5,12 +5,12 @@ rule main_table:
     output:
         table_files("main"),
     log:
-        f"{LOGS}/main_table.log",
+        str(FILES.log("main_table")),
     conda:
         "../../envs/report.yaml"
     params:
         study=STUDY.model_dump(mode="json"),
-        config=config_text(config),
+        config=RUN.config,
     script:
         "../scripts/present.py"
 
@@ -19,7 +19,7 @@ use rule main_table as age_table with:
     output:
         table_files("age"),
     log:
-        f"{LOGS}/age_table.log",
+        str(FILES.log("age_table")),
 
 
 # One job: loading the libraries costs more than making a table. The report shows the HTML files.
@@ -27,44 +27,44 @@ use rule main_table as paper_tables with:
     output:
         [
             report(
-                f"{RESULTS}/tables/{name}.html",
+                f"{FILES.tables}/{name}.html",
                 caption=f"../report/{name}.rst",
                 category="The paper's tables",
                 labels={"table": name.removeprefix("table"), "numbers": "this study"},
             )
-            for name in NUMBERED
+            for name in names.NUMBERED
         ],
         [
             report(
-                f"{RESULTS}/tables/{name}.html",
+                f"{FILES.tables}/{name}.html",
                 caption="../report/comparison.rst",
                 category="The paper's tables",
                 labels={"table": name[5:7], "numbers": "this study, paper, difference"},
             )
-            for name in COMPARED
+            for name in names.COMPARED
         ],
         report(
-            f"{RESULTS}/tables/published_check.html",
+            f"{FILES.tables}/{names.PUBLISHED_CHECK}.html",
             caption="../report/published_check.rst",
             category="The paper's tables",
             labels={"table": "all", "numbers": "paper, recomputed"},
         ),
         expand(
-            f"{RESULTS}/tables/{{name}}.{{ext}}",
-            name=[*NUMBERED, *COMPARED, "published_check"],
+            f"{FILES.tables}/{{name}}.{{ext}}",
+            name=[*names.NUMBERED, *names.COMPARED, names.PUBLISHED_CHECK],
             ext=["csv", "md", "tex"],
         ),
     log:
-        f"{LOGS}/paper_tables.log",
+        str(FILES.log("paper_tables")),
 
 
 rule further_figures:
     input:
         scores=rules.collect_scores.output.scores,
     output:
-        [figure_files(name) for name in FURTHER_FIGURES],
+        [figure_files(name) for name in names.FURTHER_FIGURES],
     log:
-        f"{LOGS}/further_figures.log",
+        str(FILES.log("further_figures")),
     conda:
         "../../envs/report.yaml"
     params:
@@ -77,28 +77,28 @@ use rule further_figures as accuracy_figure with:
     output:
         figure_files("accuracy"),
     log:
-        f"{LOGS}/accuracy_figure.log",
+        str(FILES.log("accuracy_figure")),
 
 
 use rule further_figures as tau_max_figure with:
     output:
         figure_files("tau_max"),
     log:
-        f"{LOGS}/tau_max_figure.log",
+        str(FILES.log("tau_max_figure")),
 
 
 use rule further_figures as training_figure with:
     output:
         figure_files("training"),
     log:
-        f"{LOGS}/training_figure.log",
+        str(FILES.log("training_figure")),
 
 
 use rule further_figures as clip_figure with:
     output:
         figure_files("clip"),
     log:
-        f"{LOGS}/clip_figure.log",
+        str(FILES.log("clip_figure")),
 
 
 rule track_results:
@@ -106,15 +106,15 @@ rule track_results:
         store=rules.make_tracking_store.output.made,
         files=TABLES + FIGURES,
     output:
-        tracked=f"{RESULTS}/tracked.txt",
+        tracked=str(FILES.tracked),
     log:
-        f"{LOGS}/track_results.log",
+        str(FILES.log("track_results")),
     conda:
         "../../envs/report.yaml"
     params:
         study=STUDY.model_dump(mode="json"),
         copy_models=bool(config["copy_models"]),
-        missed=missed(),
+        missed=RUN.tracking_misses(),
     script:
         "../scripts/track_results.py"
 
@@ -122,12 +122,12 @@ rule track_results:
 # A target to be named; without output, it always runs.
 rule sync_tracking:
     log:
-        f"{LOGS}/sync_tracking.log",
+        str(FILES.log("sync_tracking")),
     conda:
         "../../envs/report.yaml"
     params:
         study=STUDY.model_dump(mode="json"),
-        results=RESULTS,
+        results=str(FILES.folder),
         copy_models=bool(config["copy_models"]),
     script:
         "../scripts/sync_tracking.py"

@@ -6,9 +6,9 @@ localrules:
 
 rule make_tracking_store:
     output:
-        made=f"{RESULTS}/tracking.txt",
+        made=str(FILES.tracking_made),
     log:
-        f"{LOGS}/make_tracking_store.log",
+        str(FILES.log("make_tracking_store")),
     # Before the grid; no cell depends on it, since a store that is made anew must retrain nothing.
     priority: 100
     conda:
@@ -24,30 +24,27 @@ rule make_tracking_store:
 # What changes no result (place in the grid, checkpoints, what is only compared) comes as resources, which trigger nothing.
 rule train_policy:
     input:
-        model=start_model,
-        problems=training_problems,
+        model=lambda wildcards: str(RUN.start_model(cell_of(wildcards).scale)),
+        problems=lambda wildcards: str(RUN.training_problems(cell_of(wildcards).scale)),
     output:
-        model=directory(f"{RESULTS}/cells/{{cell}}/model"),
-        metrics=f"{RESULTS}/cells/{{cell}}/train/metrics.jsonl",
-        settings=f"{RESULTS}/cells/{{cell}}/train/settings.json",
-        replay=f"{RESULTS}/cells/{{cell}}/train/replay.parquet",
-        rollouts=f"{RESULTS}/cells/{{cell}}/train/rollouts.parquet",
+        model=directory(str(CELL.model)),
+        metrics=str(CELL.metrics),
+        settings=str(CELL.training_settings),
+        replay=str(CELL.trained_rows),
+        rollouts=str(CELL.rollouts),
     log:
-        f"{LOGS}/train_policy/{{cell}}.log",
+        str(FILES.log("train_policy", "{cell}")),
     conda:
         "../../envs/train.yaml"
     resources:
+        **limits("hours_train", job_limits.memory_mb),
         gpu=lambda wildcards: scale_of(wildcards).gpus,
-        mem_mb=lambda wildcards, attempt: plan.memory_mb(scale_of(wildcards), attempt),
-        runtime=lambda wildcards, attempt: plan.minutes_allowed(
-            scale_of(wildcards).hours_train, attempt
-        ),
-        position=position,
+        position=lambda wildcards: RUN.position(wildcards.cell),
         checkpoint_every=STUDY.checkpoints.every,
         keep_checkpoints=int(STUDY.checkpoints.keep),
         expected_prompts=STUDY.training.expected_prompts or 0,
     params:
-        settings=lambda wildcards: grid.training_settings(STUDY, cell_of(wildcards)),
-        checkpoints=f"{RESULTS}/checkpoints/training/{{cell}}",
+        settings=lambda wildcards: cells.training_settings(STUDY, cell_of(wildcards)),
+        checkpoints=str(CELL.training_checkpoints),
     script:
         "../scripts/train_policy.py"

@@ -173,6 +173,16 @@ class StudyFiles:
         return self.folder / "warm_start" / scale
 
     @property
+    def tracking_made(self) -> Path:
+        """Says that the MLflow store is made."""
+        return self.folder / "tracking.txt"
+
+    @property
+    def tracked(self) -> Path:
+        """Says that MLflow shows everything, as far as its store was in reach."""
+        return self.folder / "tracked.txt"
+
+    @property
     def tracking_misses(self) -> Path:
         """How often the MLflow store was out of reach at the end of a run."""
         return self.folder / "tracking" / "misses.txt"
