@@ -19,7 +19,7 @@ ALGORITHM_VERSION = 1
 # sampled again, and none is trained.
 SAMPLER_VERSION = 1
 # Raise with every change of a verdict: all stored samples are then graded again.
-GRADER_VERSION = 2
+GRADER_VERSION = 3
 # Fixed for plain GRPO, so that editing what it does not use retrains none of its cells.
 UNUSED_WITHOUT_REPLAY = {"replay_warmup": 0, "priority_epsilon": 1.0, "buffer_capacity": 1}
 

@@ -8,6 +8,7 @@ from grpo_replay.errors import DataError
 
 from .boxes import last_boxed
 from .pool import Question, Reply, ask_all
+from .reward import training_reward
 from .rules import aligned, clean, decide, is_number
 
 TIMEOUT_SECONDS = 5.0
@@ -102,6 +103,8 @@ def check_gold(gold: object) -> None:
         reason = "is empty, so no completion could be right"
     elif not _parses(gold):
         reason = "cannot be parsed by math-verify"
+    elif training_reward(f"\\boxed{{{gold}}}", gold) < 0:
+        reason = "can never be matched by the training reward: it holds a box, or is too long"
     else:
         return
     raise DataError(f"gold answer {gold!r} {reason}: {repair}")
