@@ -2,6 +2,7 @@ r"""Find the answer box in one linear pass: a rambling completion may open thous
 
 import re
 
+_WINDOW_CHARACTERS = 100_000  # from the end: more than the longest completion of any study
 # An escaped brace (\{) is text, not a group, and \\ is a line break, so both are consumed whole.
 _TOKEN = re.compile(r"(?P<box>\\boxed\s*\{)|\\.|(?P<open>\{)|(?P<close>\})", re.DOTALL)
 
@@ -10,7 +11,9 @@ def last_boxed(text: str) -> str | None:
     r"""Return what stands inside the last complete ``\boxed{...}`` of `text`, or None.
 
     A box without its closing brace is no box. Nested braces are kept; a box inside a box is opened.
+    Only the last 100,000 characters are read, so that no text takes long.
     """
+    text = text[-_WINDOW_CHARACTERS:]
     opened: list[int | None] = []  # where the content of each open group starts; None: plain group
     closed: list[tuple[int, int]] = []  # the content of each complete box, inner ones first
     for token in _TOKEN.finditer(text):

@@ -31,6 +31,8 @@ _UNREAD = re.compile(
 )
 _DOMAIN = re.compile(r"\s*,\s*(?:\\text\{\s*where\s*\})?\s*[a-z]\s*\\in\s*\\mathbb\s*\{?[ZN]\}?$")
 _WHOLE_DECIMAL = re.compile(r"(?<![\d.])(\d+)\.0+(?!\d)")
+_ONE_I = re.compile(r"(?<![\d.,^_}])1i(?![A-Za-z])")
+_RAISED_FRACTION = re.compile(r"\^(\\frac\{[^{}]*\}\{[^{}]*\})")
 
 
 class _Whole(_Latex2Sympy):  # type: ignore[misc]
@@ -44,6 +46,7 @@ class _Whole(_Latex2Sympy):  # type: ignore[misc]
 def read(text: str) -> Any | None:
     """Return the sympy value of the whole of `text`, or None where a part is not understood."""
     text = _WHOLE_DECIMAL.sub(r"\1", _DOMAIN.sub("", _JOINING.sub(",", text)))
+    text = _RAISED_FRACTION.sub(r"^{\1}", _ONE_I.sub("i", text))
     if (unit := _UNIT.search(text)) and not _DENYING.search(unit[0]):
         text = text[: unit.start()].strip()
     text = _BARE_UNIT.sub("", text)
