@@ -11,10 +11,11 @@ from grpo_replay.math_answers.rules import MAX_CHARACTERS, aligned, clean, decid
 
 # Each kind: (gold, answers); one list is wrong, the other right.
 WRONG = {
-    "imaginary": ("3", r"3\mathrm{i}|3i|3 i|3\mathrm{ i }|i3|3+i|3-\mathrm{i}|\mathrm{i}+3|3i^3|3e"),
+    "imaginary": ("3", r"3\mathrm{i}|3i|3 i|3\mathrm{ i }|i3|3+i|3-\mathrm{i}|\mathrm{i}+3"
+        r"|3i^3|3e"),
     "upright e": (
         "2",
-        r"2\mathrm{e}|2+\mathrm{e}|2^{\mathrm{e}}|\mathrm{e}^2|\frac{2}{\mathrm{e}}|2e|e2|2-\mathrm e"
+        r"2\mathrm{e}|2+\mathrm{e}|2^{\mathrm{e}}|\mathrm{e}^2|\frac{2}{\mathrm{e}}|2e|e2|2-e"
         r"|\mathrm{e}-2|2\operatorname{e}",
     ),
     "upright e in a sum": (
