@@ -115,7 +115,7 @@ def _check_unjudged(path: Path, graded: list[Row], timeout: float) -> None:
     if len(unjudged) > allowed:
         raise DataError(
             f"{found}; at most {allowed} may count as wrong without one: raise "
-            "evaluation.grade_timeout_seconds; mend math_answers where it raises; where the model "
+            "evaluation.grade_timeout_seconds; mend tasks/math where it raises; where the model "
             "writes what no time decides, raise MAX_UNJUDGED_SHARE in evaluation/grade.py"
         )
     warnings.warn(f"{found}; they count as wrong", GrpoReplayWarning, stacklevel=2)

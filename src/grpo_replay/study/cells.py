@@ -22,7 +22,7 @@ ALGORITHM_VERSION = 1
 # sampled again, and none is trained.
 SAMPLER_VERSION = 1
 # Raise with every change of a verdict: all stored samples are then graded again.
-GRADER_VERSION = 2
+GRADER_VERSION = 3
 BASE = "base"
 
 

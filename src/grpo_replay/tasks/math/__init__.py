@@ -12,6 +12,12 @@ Three verdicts on one completion (paper, section "Verifiers"):
 
 What `grade` decides, and where math-verify differs (mv):
 
+- the whole answer is read (`reading.py`): where a part is not understood (`\ldots`, `3\aleph_0`,
+  `12 \text{ (or 13)}`) the answer is wrong (mv compares a part of it, such as its last number);
+  above 2,000 characters it is wrong, and `too long`; only the last 100,000 characters of a
+  completion are searched for a box
+- spellings (`spelling.py`): `\frac\pi4`, `\sqrt[3]2`, `\sqrt(2)`, `\mathrm{e}`, underline, colours,
+  sizes, `\varnothing` are read as their usual forms; `, k \in \mathbb{Z}` behind a value is dropped
 - box: the last complete one; a box that never closes is none; inside a nested box the inner content
   counts
 - final punctuation, `\text{.}`, `$`, `\(`: ignored (mv on the raw text loses `3.`)

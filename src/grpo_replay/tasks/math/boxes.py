@@ -2,6 +2,7 @@ r"""Find the answer box in one linear pass: a rambling completion may open thous
 
 import re
 
+_WINDOW_CHARACTERS = 100_000  # from the end: more than the longest completion of any study
 # An escaped brace (\{) is text, not a group, and \\ is a line break, so both are consumed whole.
 _TOKEN = re.compile(r"(?P<box>\\boxed\s*\{)|\\.|(?P<open>\{)|(?P<close>\})", re.DOTALL)
 
@@ -10,11 +11,11 @@ def last_boxed(text: str) -> str | None:
     r"""Return what stands inside the last complete ``\boxed{...}`` of `text`, or None.
 
     A box without its closing brace is no box. Nested braces are kept; a box inside a box is opened.
+    Only the last 100,000 characters are read, so that no text takes long.
     """
-    opened: list[
-        int | None
-    ] = []  # where the content of each open group starts; None: a plain group
-    found: str | None = None
+    text = text[-_WINDOW_CHARACTERS:]
+    opened: list[int | None] = []  # where the content of each open group starts; None: plain group
+    closed: list[tuple[int, int]] = []  # the content of each complete box, inner ones first
     for token in _TOKEN.finditer(text):
         if token["box"]:
             opened.append(token.end())
@@ -23,10 +24,11 @@ def last_boxed(text: str) -> str | None:
         elif token["close"] and opened:
             start = opened.pop()
             if start is not None:
-                found = text[start : token.start()]
-    return found if found is None or "\\boxed" not in found else _inner(found)
-
-
-def _inner(content: str) -> str:
-    whole = re.fullmatch(r"\s*\\boxed\s*\{(.*)\}\s*", content, re.DOTALL)
-    return whole[1] if whole and "\\boxed" not in whole[1] else last_boxed(content) or content
+                closed.append((start, token.start()))
+    if not closed:
+        return None
+    place = len(closed) - 1
+    while place and closed[place - 1][0] > closed[place][0]:  # the one before stands inside
+        place -= 1
+    start, end = closed[place]
+    return text[start:end]

@@ -123,6 +123,8 @@ def check_gold(gold: object) -> None:
         reason = "is empty, so no completion could be right"
     elif not _parses(gold):
         reason = "cannot be parsed by math-verify"
+    elif training_reward(f"\\boxed{{{gold}}}", gold) < 0:
+        reason = "can never be matched by the training reward: it holds a box, or is too long"
     else:
         return
     raise DataError(f"gold answer {gold!r} {reason}: {repair}")

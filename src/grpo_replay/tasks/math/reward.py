@@ -30,6 +30,7 @@ _METRES = re.compile(r"\\(?:text|mbox)\{\s*(?:m|s)\s*\}")
 _SYMBOL_EQUALS = re.compile(r"^\s*\\?[A-Za-z]+(?:_\{?\w+\}?)?(?:\([A-Za-z]\))?\s*=(?!=)")
 _ARGUMENT = r"(\{[^{}]*\}|\\[A-Za-z]+|[^\s{}\\])"
 _FRACTION = re.compile(rf"\\[dtc]?frac\s*{_ARGUMENT}\s*{_ARGUMENT}")
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+")
 _ROOT = re.compile(r"\\sqrt\s*([^\s{}\[\\])")
 
 
@@ -55,8 +56,8 @@ def normalise_minerva(answer: str) -> str:
     text = _without_decoration(text)
     text = _FRACTION.sub(lambda m: rf"\frac{_braced(m[1])}{_braced(m[2])}", text)
     text = _ROOT.sub(r"\\sqrt{\1}", text).replace(" ", "").strip().rstrip(".")
-    digits = text.replace(",", "")
-    return digits if digits.isdigit() and text[0] != "," else text or "".join(answer.split())
+    text = text.replace(",", "") if _GROUPED.fullmatch(text) else text  # 1,2 is a list, not 12
+    return text or "".join(answer.split())
 
 
 def _without_decoration(text: str) -> str:

@@ -5,15 +5,21 @@ Strings and exact rational arithmetic only: safe in the caller's process, micros
 """
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
+from .spelling import respell
+
+MAX_CHARACTERS = 2000  # of an answer that is judged at all; the longest gold in use has 400
+_BLANKS = re.compile(r"\s+")
 _MAX_NUMBER_CHARACTERS = 400  # beyond that Python's own int() becomes slow, then refuses
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:\{,\}| ?\\[,;: ] ?|~|\u202f|\u00a0)\d{3})+(?!\d)")
 _SPACED_NUMBER = re.compile(r"^[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?(?=$|\s*[\\%°^])")
 _SIGNS = str.maketrans(
     {"\u2212": "-", "∞": r"\infty ", "×": r"\times ", "·": r"\cdot ", "≤": r"\le ", "≥": r"\ge ",
      "∪": r"\cup ", "±": r"\pm "}
+    | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
 )  # fmt: skip
 _ROOT_SIGN = re.compile(r"√\s*(\d+|[A-Za-z])")
 _SPACING = re.compile(r"\\[!]\s*|\\(?:displaystyle|textstyle)\b|\\left(?![a-z])|\\right(?![a-z])")
@@ -24,7 +30,7 @@ _EMPTY_WORDS = (
 _LEAD_IN = re.compile(
     rf"^\\(?:text|mbox|textbf|mathrm)\{{\s*{_EMPTY_WORDS}\}}\s*[:=]?\s*(?=\S)", re.IGNORECASE
 )
-_TRAILING = re.compile(r"(?:\s|[.,;:]|\\[,;: ]|\\+$|\\(?:text|mbox)\{\s*[.,;:]?\s*\})+$")
+_EMPTY_TEXT = re.compile(r"\\(?:text|mbox)\{[ .,;:]{0,3}\}$")
 _WORDED_NUMBER = re.compile(r"\\(?:text|mbox)\{\s*(-?\d[\d.,]*)(?![\d/])[^{}\d]*\}")
 _REPEATING = re.compile(r"([-+]?)(\d*)\.(\d*)\\overline\{(\d+)\}")
 _DEGREES = re.compile(r"(?:\^\{?\\circ\}?|°|\\degree)$")
@@ -80,17 +86,38 @@ class _Number:
 
 
 def clean(answer: str) -> str:
-    """Return `answer` without delimiters, spacing, thousands separators, lead-in and full stop."""
-    text = _ROOT_SIGN.sub(r"\\sqrt{\1}", answer.replace("\n", " ").translate(_SIGNS)).strip()
+    """Return `answer` without delimiters, spacing, thousands separators, lead-in and full stop.
+
+    An answer of more than MAX_CHARACTERS is returned as it is: `decide` counts it as wrong.
+    """
+    if len(answer) > MAX_CHARACTERS:
+        return answer
+    text = _BLANKS.sub(" ", unicodedata.normalize("NFC", answer).translate(_SIGNS)).strip()
+    text = _ROOT_SIGN.sub(r"\\sqrt{\1}", text)
     text = _SPACING.sub("", re.sub(r"(?<!\\)(?:\$|\\[()\[\]])", "", text)).strip()
-    text = _LEAD_IN.sub("", _TRAILING.sub("", text)).strip()
+    text = _without_tail(_LEAD_IN.sub("", _without_tail(text)).strip())
     text = worded[1] if (worded := _WORDED_NUMBER.fullmatch(text)) else text
     text = _GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text)
-    return _SPACED_NUMBER.sub(lambda m: m[0].replace(" ", ""), text)
+    return respell(_SPACED_NUMBER.sub(lambda m: m[0].replace(" ", ""), text)).strip()
+
+
+def _without_tail(text: str) -> str:
+    """Drop blanks and final punctuation, read from the end so that a long run is read once."""
+    while True:
+        shorter = text.rstrip(" .,;:")
+        if shorter.endswith("\\"):
+            shorter = shorter.rstrip("\\")
+        elif empty := _EMPTY_TEXT.search(shorter, max(0, len(shorter) - 12)):
+            shorter = shorter[: empty.start()]
+        if shorter == text:
+            return text
+        text = shorter
 
 
 def decide(gold: str, answer: str) -> tuple[bool, str] | None:
     """Return (correct, method) for two cleaned answers; None: only computer algebra can tell."""
+    if len(answer) > MAX_CHARACTERS:
+        return False, "too long"
     if _spelling(gold) == _spelling(answer):
         return True, "same text"
     for method, rule in _RULES:
@@ -101,7 +128,8 @@ def decide(gold: str, answer: str) -> tuple[bool, str] | None:
 
 
 def _spelling(answer: str) -> str:
-    closed = re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", answer)  # "1 1/2" is not "11/2"
+    # One blank between digits stays: "1 1/2" is not "11/2".
+    closed = re.sub(r"(?<![\d\s])\s+|\s+(?![\d\s])", "", _BLANKS.sub(" ", answer))
     return re.sub(r"\\[dtc]frac", r"\\frac", closed)
 
 
@@ -227,7 +255,8 @@ def _contradiction(gold: str, answer: str) -> bool | None:
     """Return False for a set against a tuple, two different known units, and several numbers."""
     units = {_unit(gold), _unit(answer)} - {None}
     kinds = {_kind(gold), _kind(answer)}
-    wrong = kinds == {"set", "tuple"} or len(units) == 2 or _several_numbers(gold, answer)
+    lone = _number(gold) is not None and _kind(answer) == "tuple"
+    wrong = lone or kinds == {"set", "tuple"} or len(units) == 2 or _several_numbers(gold, answer)
     return False if wrong else None
 
 

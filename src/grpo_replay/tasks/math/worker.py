@@ -21,6 +21,7 @@ from typing import Any
 import sympy
 from math_verify import grader, parse, verify
 
+from .reading import read
 from .rules import rounds_to
 
 _Percent = sympy.UnevaluatedExpr  # math-verify writes x% as x * UnevaluatedExpr(1/100)
@@ -74,6 +75,7 @@ def _parse(text: str) -> list[Any]:
 
 
 _parse_gold = lru_cache(maxsize=256)(_parse)
+_read_gold = lru_cache(maxsize=256)(read)
 
 
 def _parsed(items: list[Any]) -> bool:
@@ -81,11 +83,11 @@ def _parsed(items: list[Any]) -> bool:
 
 
 def _ours(gold: str, answer: str) -> tuple[bool, str]:
-    g, a = _parse_gold(f"${gold}$"), _parse(f"${answer}$")
-    if not _parsed(g) or not _parsed(a):
+    g, a = _read_gold(gold), read(answer)
+    if g is None or a is None:
         return False, "unparsed"
     grader.sympy_numeric_eq, grader.sympy_symbolic_eq = _strict_numeric_eq, _quick_symbolic_eq
-    right = verify(g[0], a[0], timeout_seconds=0, allow_set_relation_comp=True)
+    right = verify(g, a, timeout_seconds=0, allow_set_relation_comp=True)
     return bool(right), "math-verify"
 
 
