@@ -17,7 +17,7 @@ from grpo_replay.sources import Benchmark, PretrainedModel
 ALGORITHM_VERSION = 1
 # Raise when a change of the sampling code changes which answers are drawn: all cells are then
 # sampled again, and none is trained.
-SAMPLER_VERSION = 1
+SAMPLER_VERSION = 2
 # Raise with every change of a verdict: all stored samples are then graded again.
 GRADER_VERSION = 2
 # Fixed for plain GRPO, so that editing what it does not use retrains none of its cells.
