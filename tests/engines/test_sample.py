@@ -34,7 +34,7 @@ from grpo_replay.tasks.problems import read_problems
 from grpo_replay.tasks.prompts import chat_messages
 
 SETTINGS = SamplingSettings(
-    sampler_version=1,
+    sampler_version=2,
     engine="transformers",
     temperature=0.6,
     top_p=0.8,
@@ -278,6 +278,34 @@ def test_chunks_cover_everything_once_and_share_no_seed(batch: int) -> None:
     seeds = [c.seed + i for c in chunks for i in range(len(c.problems) * len(c.sample_ids))]
     assert len(seeds) == len(set(seeds))
     assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_neighbouring_first_seeds_share_no_stream() -> None:
+    """A repetition "with the next seed" must not measure the same answers again."""
+    settings = dataclasses.replace(SETTINGS, k={"a": 64, "b": 8})
+    streams = [
+        {
+            (chunk.benchmark, chunk.problems, chunk.seed)
+            for chunk in plan_chunks(
+                {"a": [5, 3] * 20, "b": [1] * 30},
+                dataclasses.replace(settings, first_wave_seed=first),
+            )
+        }
+        for first in range(41, 50)
+    ]
+    assert len(set.union(*streams)) == sum(map(len, streams))
+
+
+def test_neighbouring_first_seeds_share_no_answers(
+    whole: Path, tiny_model: Path, benchmarks: dict[str, Path], tmp_path: Path
+) -> None:
+    settings = dataclasses.replace(SETTINGS, first_wave_seed=43)
+    sample_answers(tiny_model, benchmarks, settings, tmp_path / "samples", tmp_path / "work")
+    texts = [
+        {(row["problem_id"], row["text"]) for row in pq.read_table(path).to_pylist()}
+        for path in (whole / "five.parquet", tmp_path / "samples" / "five.parquet")
+    ]
+    assert not texts[0] & texts[1]
 
 
 def test_equal_texts_within_a_problem_are_counted(tmp_path: Path) -> None:

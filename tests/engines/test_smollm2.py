@@ -44,7 +44,7 @@ def test_a_local_pretrained_model_answers(
     assert 0.2 < figures["gigabytes"] < 0.6
     folder = open_folder(tmp_path / "model")
     greedy = SamplingSettings(
-        sampler_version=1,
+        sampler_version=2,
         engine="transformers",
         temperature=1.0,
         top_p=1.0,

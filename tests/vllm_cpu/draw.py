@@ -17,7 +17,7 @@ from grpo_replay.tasks.problems import read_problems
 from grpo_replay.tasks.prompts import chat_messages
 
 SETTINGS = SamplingSettings(
-    sampler_version=1,
+    sampler_version=2,
     engine="vllm",
     temperature=0.6,
     top_p=0.8,

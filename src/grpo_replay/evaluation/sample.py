@@ -43,8 +43,9 @@ def plan_chunks(lengths: dict[str, list[int]], settings: SamplingSettings) -> li
     """Return the chunks for benchmarks whose prompts have these lengths, benchmark by benchmark.
 
     Prompts of like length share a chunk, since a batch is padded to its longest. Wave w of a
-    benchmark holds the sample ids from w * samples_per_wave on, under the seed
-    `first_wave_seed` + w.
+    benchmark holds the sample ids from w * samples_per_wave on. Its streams come from
+    `first_wave_seed` and w together, so that evaluations with neighbouring seeds share no answers;
+    `first_wave_seed` + w is its name in the samples.
     """
     spacing = max(settings.batch, settings.samples_per_wave)
     taken: set[int] = set()
@@ -57,7 +58,8 @@ def plan_chunks(lengths: dict[str, list[int]], settings: SamplingSettings) -> li
             wave_seed = settings.first_wave_seed + number
             size = max(1, settings.batch // wave)
             for index, block in enumerate(range(0, len(own), size)):
-                seed = _spaced_seed(f"{wave_seed}/{name}/{index}", spacing, taken)
+                key = f"{settings.first_wave_seed}/{number}/{name}/{index}"
+                seed = _spaced_seed(key, spacing, taken)
                 positions = tuple(by_length[block : block + size])
                 chunks.append(Chunk(name, wave_seed, sample_ids, positions, seed))
     return chunks

@@ -20,7 +20,7 @@ from grpo_replay.tasks.config import Benchmark
 ALGORITHM_VERSION = 1
 # Raise when a change of the sampling code changes which answers are drawn: all cells are then
 # sampled again, and none is trained.
-SAMPLER_VERSION = 1
+SAMPLER_VERSION = 2
 # Raise with every change of a verdict: all stored samples are then graded again.
 GRADER_VERSION = 3
 BASE = "base"
