@@ -22,7 +22,7 @@ gc.set_threshold(100_000, 20, 50)
 
 from grpo_replay import announcements, devices, gpu_memory, grid, plan
 from grpo_replay.settings import STUDY_VARIABLE, TRACKING_VARIABLE
-from grpo_replay.settings import check_settings, config_text, find_study, tracking_uri
+from grpo_replay.settings import config_text, find_study, read_settings, tracking_uri
 from grpo_replay.oddities import oddities
 from grpo_replay.rollout_server import server_address
 from grpo_replay.study_file import load_study
@@ -33,21 +33,22 @@ from grpo_replay.preflight import check_conda, check_inputs, source_files
 logger.addHandler(FailedJobs())
 
 try:
-    check_settings(config)
+    # As typed: Snakemake makes numbers of what looks like one, and None of nothing.
+    config.update(read_settings(config, workflow.config_settings.config_args or []))
     check_conda(DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method)
-    STUDY_FILE = find_study(str(config["study"]), Path(workflow.basedir, "config", "studies"))
+    STUDY_FILE = find_study(config["study"], Path(workflow.basedir, "config", "studies"))
     STUDY = load_study(STUDY_FILE)
     TRACKING_URI = tracking_uri(config)
     CELLS = grid.expand(STUDY)
     POSITIONS = {name: f"{n}/{len(CELLS)}" for n, name in enumerate(CELLS, start=1)}
     RESULTS = f"{config['results']}/{STUDY.study}"
-    CHOSEN = plan.choose(STUDY, CELLS, str(config["only"]), Path(RESULTS))
+    CHOSEN = plan.choose(STUDY, CELLS, config["only"], Path(RESULTS))
     check_inputs(STUDY_FILE, STUDY)
 except GrpoReplayError as error:
     raise WorkflowError(str(error)) from None
 
 LOGS = f"{RESULTS}/logs"
-os.environ.update({TRACKING_VARIABLE: TRACKING_URI, STUDY_VARIABLE: str(config["study"])})
+os.environ.update({TRACKING_VARIABLE: TRACKING_URI, STUDY_VARIABLE: config["study"]})
 if STUDY.hub_cache:
     os.environ.update(HF_HUB_CACHE=str(Path(STUDY.hub_cache).expanduser().absolute()))
 TABLE_FORMATS = ["csv", "md", "tex", "html"]
@@ -197,7 +198,7 @@ def check_hardware():
 
 def check_retraining():
     """Stop a run that would remove trained models: Snakemake removes what a job makes before it."""
-    if config.get("retrain") and not workflow.touch:
+    if config["retrain"] and not workflow.touch:
         return
     dag = workflow.persistence.dag
     reasons = {
