@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
+from snakemake.cli import parse_config
 
 from grpo_replay.errors import ConfigError
 from grpo_replay.methods.method import with_setting
@@ -25,7 +26,7 @@ from grpo_replay.study.cells import (
 )
 from grpo_replay.study.config import Scale
 from grpo_replay.study.file import load_study
-from grpo_replay.study.settings import check_settings, config_text, find_study, tracking_uri
+from grpo_replay.study.settings import config_text, find_study, read_settings, tracking_uri
 from grpo_replay.tasks.config import BenchmarkProblems, ClockBenchmark
 
 REPOSITORY = Path(__file__).parents[2]
@@ -163,12 +164,50 @@ def test_titles_and_plans_remake_nothing() -> None:
     assert read.file == benchmark.file
 
 
+DEFAULTS = {"study": "nano", "results": "results", "tracking_uri": "", "only": ""}
+
+
 def test_a_setting_that_nothing_reads_is_refused() -> None:
-    check_settings({"study": "nano", "results": "results", "tracking_uri": "", "only": ""})
+    read_settings(DEFAULTS, [])
     with pytest.raises(ConfigError, match=r"resluts: unknown key \(did you mean 'results'\?\)"):
-        check_settings({"resluts": "elsewhere"})
-    with pytest.raises(ConfigError, match="copy_models: 'false' is neither True nor False"):
-        check_settings({"copy_models": "false"})
+        read_settings({**DEFAULTS, "resluts": "elsewhere"}, ["resluts=elsewhere"])
+
+
+@pytest.mark.parametrize("text", ["20260803", "08", "010", "1e3", "1_000", "True", "[a]", "nan"])
+def test_a_setting_is_the_text_that_was_typed(text: str) -> None:
+    """By Snakemake's own reading of the command line, which makes numbers and lists of texts."""
+    typed = [f"{key}={text}" for key in ("study", "results", "only")]
+    read = read_settings(DEFAULTS | parse_config(typed), typed)
+    assert [read[key] for key in ("study", "results", "only")] == [text] * 3
+
+
+def test_an_empty_choice_is_every_cell_and_an_empty_folder_is_refused() -> None:
+    for typed in (["only="], ["only=''"]):
+        assert read_settings(DEFAULTS | parse_config(typed), typed)["only"] == ""
+    assert read_settings({**DEFAULTS, "only": None}, [])["only"] == ""
+    for key in ("study", "results"):
+        with pytest.raises(ConfigError, match=f"--config {key}: it is empty"):
+            read_settings(DEFAULTS | parse_config([f"{key}="]), [f"{key}="])
+    with pytest.raises(ConfigError, match="results: 'a{b}' has braces"):
+        read_settings(DEFAULTS, ["results=a{b}"])
+
+
+def test_a_number_in_the_file_of_settings_is_to_be_quoted() -> None:
+    """YAML has read it before: 010 would be 8."""
+    with pytest.raises(ConfigError, match=r"config.yaml: results: 20260803 is no text; put it in"):
+        read_settings({**DEFAULTS, "results": 20260803}, [])
+
+
+@pytest.mark.parametrize("switch", ["copy_models", "retrain"])
+def test_switches_are_true_or_false_in_any_spelling(switch: str) -> None:
+    assert read_settings(DEFAULTS, [])[switch] is False
+    for text, value in (("true", True), ("True", True), ("false", False), ("FALSE", False)):
+        typed = [f"{switch}={text}"]
+        assert read_settings(DEFAULTS | parse_config(typed), typed)[switch] is value
+    assert read_settings({**DEFAULTS, switch: True}, [])[switch] is True
+    for text in ("yes", "1", ""):
+        with pytest.raises(ConfigError, match=f"{switch}: '{text}' is neither true nor false"):
+            read_settings(DEFAULTS, [f"{switch}={text}"])
 
 
 def test_a_study_is_a_name_or_a_path() -> None:

@@ -29,7 +29,7 @@ from grpo_replay.planning.run import Declared, Run
 from grpo_replay.reporting import names
 from grpo_replay.study import cells
 from grpo_replay.study.oddities import oddities
-from grpo_replay.study.settings import STUDY_VARIABLE, TRACKING_VARIABLE
+from grpo_replay.study.settings import STUDY_VARIABLE, TRACKING_VARIABLE, read_settings
 
 logger.addHandler(FailedJobs())
 
@@ -42,11 +42,13 @@ def refused(action, *arguments):
         raise WorkflowError(str(error)) from None
 
 
+# As typed: Snakemake makes numbers of what looks like one, and None of nothing.
+config.update(refused(read_settings, config, workflow.config_settings.config_args or []))
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 RUN = refused(Run.of, config, Path(workflow.basedir, "config", "studies"), CONDA)
 STUDY, FILES = RUN.study, RUN.files
 CELL = FILES.cell("{cell}")  # the files of a cell, as rules write them
-os.environ.update({TRACKING_VARIABLE: RUN.tracking_uri, STUDY_VARIABLE: str(config["study"])})
+os.environ.update({TRACKING_VARIABLE: RUN.tracking_uri, STUDY_VARIABLE: config["study"]})
 if STUDY.hub_cache:
     os.environ.update(HF_HUB_CACHE=str(Path(STUDY.hub_cache).expanduser().absolute()))
 VERIFIERS_TABLE = f"{FILES.tables}/{names.VERIFIERS}.csv"
@@ -103,7 +105,7 @@ def planned_cells(rule):
 
 def check_retraining():
     """Stop a run that would remove trained models: Snakemake removes what a job makes before it."""
-    if config.get("retrain") and not workflow.touch:
+    if config["retrain"] and not workflow.touch:
         return
     reasons = {
         str(job.output.model): str(workflow.persistence.dag.reason(job))

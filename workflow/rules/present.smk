@@ -113,7 +113,7 @@ rule track_results:
         "../../envs/report.yaml"
     params:
         study=STUDY.model_dump(mode="json"),
-        copy_models=bool(config["copy_models"]),
+        copy_models=config["copy_models"],
         missed=RUN.tracking_misses(),
     script:
         "../scripts/track_results.py"
@@ -128,6 +128,6 @@ rule sync_tracking:
     params:
         study=STUDY.model_dump(mode="json"),
         results=str(FILES.folder),
-        copy_models=bool(config["copy_models"]),
+        copy_models=config["copy_models"],
     script:
         "../scripts/sync_tracking.py"

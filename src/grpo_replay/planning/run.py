@@ -17,7 +17,7 @@ from grpo_replay.results.layout import StudyFiles
 from grpo_replay.study.cells import Cell, expand
 from grpo_replay.study.config import Scale, Study
 from grpo_replay.study.file import load_study
-from grpo_replay.study.settings import check_settings, config_text, find_study, tracking_uri
+from grpo_replay.study.settings import config_text, find_study, tracking_uri
 from grpo_replay.tasks.config import Benchmark
 from grpo_replay.training.rollout_server import server_address
 
@@ -61,20 +61,19 @@ class Run:
         """Read and check everything that can be known before the jobs are planned.
 
         Args:
-            config: config/config.yaml, with what stands behind `--config`.
+            config: what `study.settings.read_settings` returned.
             studies: the folder of the studies that are known by name.
             conda: whether rules run in conda environments.
 
         Raises:
             ConfigError, DataError: with every mistake, its key and the repair.
         """
-        check_settings(config)
         check_conda(conda)
-        study_file = find_study(str(config["study"]), studies)
+        study_file = find_study(config["study"], studies)
         study = load_study(study_file)
-        files = StudyFiles(Path(str(config["results"]), study.study))
-        only, text = str(config["only"] or ""), config_text(config)
-        run = cls(study_file, study, expand(study), files, only, text, tracking_uri(config))
+        files = StudyFiles(Path(config["results"], study.study))
+        cells, uri = expand(study), tracking_uri(config)
+        run = cls(study_file, study, cells, files, config["only"], config_text(config), uri)
         run.chosen  # noqa: B018 (an `only` that names nothing is refused here)
         check_inputs(study_file, study)
         return run

@@ -3,12 +3,15 @@
 import os
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 from grpo_replay.errors import ConfigError, suggestion
 
 STORE_FILE = "mlflow.db"  # MLflow's store, in the folder of results
-SETTINGS = ("study", "results", "tracking_uri", "copy_models", "only", "retrain")
+TEXTS = ("study", "results", "tracking_uri", "only")
+SWITCHES = ("copy_models", "retrain")
+SETTINGS = (*TEXTS, *SWITCHES)
 DEFAULT_RESULTS = "results"  # config/config.yaml's
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 STUDY_VARIABLE = "GRPO_REPLAY_STUDY"  # what was typed: jobs know the study by its name alone
@@ -16,22 +19,48 @@ _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ABSOLUTE = re.compile(r"sqlite:////|https?://|(postgresql|mysql)(\+\w+)?://")
 
 
-def check_settings(config: dict) -> None:
-    """Refuse a key of config/config.yaml or `--config` that nothing reads, and what is no switch.
+def read_settings(config: dict, typed: Iterable[str]) -> dict[str, str | bool]:
+    """The settings as they were written: `only=` is empty, `results=08` keeps its zero.
+
+    Args:
+        config: What Snakemake made of config/config.yaml and `--config`, in which a text that looks
+            like a number is one.
+        typed: What stands behind `--config`, as `key=value`.
 
     Raises:
-        ConfigError: naming the key, and the one that was probably meant.
+        ConfigError: an unknown key, naming the one that was probably meant; a number in a file
+            where a text belongs; no study or results; a switch that is neither true nor false.
     """
-    for switch in ("copy_models", "retrain"):
-        value = config.get(switch, False)
-        if not isinstance(value, bool):
-            raise ConfigError(f"--config {switch}: {value!r} is neither True nor False")
     for key in config:
         if key not in SETTINGS:
             raise ConfigError(
                 f"--config {key}: unknown key{suggestion(key, SETTINGS)}; "
                 f"there are: {', '.join(SETTINGS)}"
             )
+    pairs = (text.partition("=")[::2] for text in typed)
+    # Quotes around a value fall away, as in Snakemake.
+    given = config | {key: value.strip("'\"") for key, value in pairs}
+    settings: dict[str, str | bool] = {key: _text(key, given.get(key)) for key in TEXTS}
+    settings |= {key: _switch(key, given.get(key, False)) for key in SWITCHES}
+    return settings
+
+
+def _text(key: str, value: object) -> str:
+    text = "" if value is None else value
+    if not isinstance(text, str):
+        raise ConfigError(f"config.yaml: {key}: {text!r} is no text; put it in quotes")
+    if key in ("study", "results") and not text.strip():
+        raise ConfigError(f"--config {key}: it is empty; give a name, or leave it out")
+    if key == "results" and set("{}") & set(text):
+        raise ConfigError(f"--config results: {text!r} has braces, which are Snakemake's own")
+    return text
+
+
+def _switch(key: str, value: object) -> bool:
+    try:
+        return {"true": True, "false": False}[str(value).lower()]
+    except KeyError:
+        raise ConfigError(f"--config {key}: {value!r} is neither true nor false") from None
 
 
 def config_text(config: dict) -> str:
