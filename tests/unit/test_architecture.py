@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
 SOURCE = ROOT / "src" / "grpo_replay"
 MODULES = sorted(SOURCE.rglob("*.py"))
 # From the ground up. A module imports from its own room and from those below; rooms of one floor
@@ -90,17 +91,13 @@ def test_the_readme_draws_every_room() -> None:
         for path in MODULES
         if path.name == "__init__.py" and path.parent != SOURCE
     }
-    tree = re.search(r"^src/grpo_replay/$(.*?)^```$", README.read_text(), re.M | re.S)
+    tree = re.search(r"^src/grpo_replay/$(.*?)^[a-z]+/", README.read_text(), re.M | re.S)
     assert tree, "README.md: no tree of src/grpo_replay/"
     drawn, above = set(), ""
-    for line in tree[1].splitlines():
-        if room := re.match(r"( +)([a-z_]+)/", line):
-            above = above if len(room[1]) > 2 else room[2]
-            drawn.add(room[2] if len(room[1]) <= 2 else f"{above}/{room[2]}")
+    for indent, room in re.findall(r"^( +)([a-z_]+)/", tree[1], re.M):
+        above = above if len(indent) > 2 else room
+        drawn.add(room if len(indent) <= 2 else f"{above}/{room}")
     assert drawn == packages
-
-
-README = ROOT / "README.md"
 
 
 def test_what_a_study_names_is_read_without_heavy_libraries() -> None:

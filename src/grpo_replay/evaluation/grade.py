@@ -20,6 +20,7 @@ from grpo_replay.evaluation.sample_files import (
     write_parquet,
 )
 from grpo_replay.files import file_digest, folder_digest, read_json
+from grpo_replay.results.layout import MANIFEST
 from grpo_replay.tasks.math import Grade, grade_many, grade_paper_many, guarded_training_reward
 from grpo_replay.tasks.problems import read_problems
 
@@ -74,7 +75,7 @@ def grade_answers(
             or not those of the manifest beside them; and where more answers of a benchmark than a
             few, and than 1 %, got no verdict.
     """
-    manifest = _read_manifest(samples / "manifest.json", model)
+    manifest = _read_manifest(samples / MANIFEST, model)
     problems = {name: read_problems(path) for name, path in benchmarks.items()}
     rows = {
         name: _read_samples(samples / f"{name}.parquet", name, own, k[name], manifest)

@@ -19,6 +19,7 @@ from grpo_replay.evaluation.sample_files import WorkFile, problems_digest, write
 from grpo_replay.evaluation.settings import SamplingSettings
 from grpo_replay.files import digest, file_digest, folder_digest, write_json
 from grpo_replay.models.folder import ModelFolder, open_folder
+from grpo_replay.results.layout import MANIFEST
 from grpo_replay.tasks.problems import read_problems
 from grpo_replay.tasks.prompts import chat_messages
 
@@ -117,7 +118,7 @@ def sample_answers(
     # Hardware is told, and no reason to start anew: a requeued job may land on another machine.
     manifest |= {"hardware": hardware_facts(), "files": files}
     manifest["seconds"] = None if None in seconds else sum(seconds)
-    write_json(output / "manifest.json", manifest)
+    write_json(output / MANIFEST, manifest)
     shutil.rmtree(work)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+MANIFEST = "manifest.json"  # beside the samples that it describes
+
 
 @dataclass(frozen=True)
 class CellFiles:
@@ -70,7 +72,7 @@ class CellFiles:
     @property
     def manifest(self) -> Path:
         """What drew the samples: model, settings, digests."""
-        return self.folder / "samples" / "manifest.json"
+        return self.folder / "samples" / MANIFEST
 
     def samples(self, benchmark: str) -> Path:
         """The answers to a benchmark."""
@@ -126,6 +128,16 @@ class StudyFiles:
     def cell(self, name: str) -> CellFiles:
         """The files of a cell."""
         return CellFiles(self.folder, name)
+
+    def begun_cells(self) -> list[str]:
+        """The cells whose settings are known, in the order of their names."""
+        pattern = self.cell("*/*")
+        found = {
+            path.parent.relative_to(self.folder / kind).as_posix()
+            for kind, file in (("cells", pattern.settings), ("tracking", pattern.origin))
+            for path in self.folder.glob(str(file.relative_to(self.folder)))
+        }
+        return sorted(found)
 
     @property
     def scores(self) -> Path:

@@ -195,12 +195,7 @@ class CellResults:
 
 def all_cells(study_folder: Path) -> list[CellResults]:
     """Every cell whose settings are known, in the order of their names."""
-    found = {
-        path.parent.relative_to(study_folder / kind).as_posix()
-        for kind, file in (("cells", "cell.json"), ("tracking", "origin.json"))
-        for path in (study_folder / kind).glob(f"*/*/{file}")
-    }
-    return [CellResults(study_folder, name) for name in sorted(found)]
+    return [CellResults(study_folder, name) for name in StudyFiles(study_folder).begun_cells()]
 
 
 def training_id(record: dict) -> str:

@@ -16,12 +16,12 @@ from grpo_replay.reporting.tables.table import Table, to_csv, to_markdown
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.config import Study
 
-_RENDERERS = {".csv": to_csv, ".md": to_markdown, ".tex": to_latex, ".html": to_html}
+RENDERERS = {".csv": to_csv, ".md": to_markdown, ".tex": to_latex, ".html": to_html}
 
 
 def write_table(table: Table, stem: Path) -> None:
     """Write `<stem>.csv`, `<stem>.md`, `<stem>.tex` and `<stem>.html`."""
-    for suffix, render in _RENDERERS.items():
+    for suffix, render in RENDERERS.items():
         write_text(stem.with_name(stem.name + suffix), render(table))
 
 
