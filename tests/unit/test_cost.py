@@ -257,4 +257,4 @@ def test_more_gpus_than_declared_or_there_are_refused(paper: Study) -> None:
 
 def test_the_announcement_counts_gpus(paper: Study, tmp_path: Path) -> None:
     text = opening(paper, expand(paper), tmp_path, 64, 8, trainings=1)
-    assert "30 cells, 0 of them finished; about 175 hours on 8 GPUs" in text
+    assert "30 cells, 0 of them finished, 1 to be trained in this run; about 175 hours" in text

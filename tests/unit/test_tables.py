@@ -22,7 +22,7 @@ from grpo_replay.results.scores import collect_scores
 from grpo_replay.study.cells import expand, select
 from grpo_replay.study.config import Study
 
-OURS = "s/ours-replay.tau_max{}-seed42"
+OURS, AGED = "s/ours-seed42", "s/ours-replay.tau_max{}-seed42"
 
 
 def fill(study: Study, results, correct_by_cell: dict[str, tuple]) -> None:
@@ -51,8 +51,8 @@ def main(tmp_path_factory):
         "s/base": (2, 1),
         "s/grpo-seed42": (5, 4),
         "s/uniform-pool-seed42": (4, 4),
-        OURS.format(10): (8, 10),
-        OURS.format(1): (0, 0),
+        OURS: (8, 10),
+        AGED.format(1): (0, 0),
     }
     fill(small_study(), folder, finished)
     with contextlib.redirect_stderr(io.StringIO()) as stderr:
@@ -149,7 +149,7 @@ def test_significant_differences_are_marked(tmp_path):
         "s/base": (0, 0),
         "s/grpo-seed42": (40, 40),
         "s/uniform-pool-seed42": (40, 42),
-        OURS.format(10): (60, 60),
+        OURS: (60, 60),
     }
     fill(study, tmp_path, finished)
     catalogue.main_table(study, tmp_path, tmp_path / "main", CONFIG)
@@ -186,9 +186,9 @@ def test_several_seeds_give_the_mean_and_an_interval_over_seeds(tmp_path):
 def test_age_table_by_hand(tmp_path):
     study = small_study()
     fill(
-        study, tmp_path, {"s/grpo-seed42": (5, 4), OURS.format(1): (6, 5), OURS.format(60): (4, 5)}
+        study, tmp_path, {"s/grpo-seed42": (5, 4), AGED.format(1): (6, 5), AGED.format(60): (4, 5)}
     )
-    folder = tmp_path / "cells" / OURS.format(1)
+    folder = tmp_path / "cells" / AGED.format(1)
     steps = [(1, 0.001, None), (2, 0.002, 0.01), (3, 0.003, 0.03)]
     write_metrics(
         folder,
@@ -205,8 +205,8 @@ def test_age_table_by_hand(tmp_path):
     assert first["clip_replay_percent_n"] == "2"
     text = (tmp_path / "age.md").read_text(encoding="utf-8")
     assert "0.200 (n=1) | 2.000 (n=1)" in text
-    assert f"missing: {OURS.format(10)}; make it with" in text
-    assert f"only='{OURS.format(30)}'" in text
+    assert f"missing: {OURS}; make it with" in text
+    assert f"only='{AGED.format(30)}'" in text
 
 
 def test_a_study_without_ours_has_an_empty_age_table(tmp_path):
