@@ -78,3 +78,14 @@ def copy_repository(target: Path) -> Workflow:
         REPOSITORY / "tests" / "fixtures" / "studies" / "tiny.yaml", target / "config/studies"
     )
     return Workflow(target)
+
+
+def copy_without_times(workflow: Workflow, target: Path) -> Workflow:
+    """A copy whose times say that every result is older than what it was made from."""
+    copied = Workflow(target)
+    shutil.copytree(workflow.folder, target, copy_function=shutil.copy)
+    files = [path for path in workflow.results.rglob("*") if path.is_file()]
+    newest_first = sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for time, path in enumerate(newest_first, start=1_000_000_000):
+        os.utime(copied.results / path.relative_to(workflow.results), (time, time))
+    return copied

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import yaml
-from repository_copy import Workflow, copy_repository
+from repository_copy import Workflow, copy_repository, copy_without_times
 
 from grpo_replay.models.local import count_parameters
 from grpo_replay.tasks.clock import make_problems, worked_solution
@@ -60,6 +60,10 @@ def test_a_pretrained_model_goes_from_the_study_file_to_tables(
     assert "own_avg" in pd.read_csv(workflow.results / "tables" / "main.csv").columns
     record = json.loads((workflow.results / "cells" / "p" / "base" / "cell.json").read_text())
     assert record["model"] == {"source": "pretrained", "name": "org/tiny", "revision": "0" * 40}
+
+    copied = copy_without_times(workflow, tmp_path / "copied")
+    shutil.rmtree(copied.folder / ".snakemake")  # so that the records alone decide
+    assert copied.jobs("cells", **folders) == {}
 
     number = f"parameters: {count_parameters(model)}"
     workflow.study.write_text(workflow.study.read_text().replace(number, "parameters: 7"))

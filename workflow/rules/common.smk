@@ -23,9 +23,11 @@ gc.set_threshold(100_000, 20, 50)
 
 from grpo_replay.errors import GrpoReplayError
 from grpo_replay.machine.failed_jobs import FailedJobs
+from grpo_replay.machine.made_from import restore
 from grpo_replay.planning import job_limits, messages
 from grpo_replay.planning.preflight import source_files
 from grpo_replay.planning.run import Declared, Run
+from grpo_replay.planning.steps import steps
 from grpo_replay.reporting import names
 from grpo_replay.study import cells
 from grpo_replay.study.oddities import oddities
@@ -47,6 +49,9 @@ config.update(refused(read_settings, config, workflow.config_settings.config_arg
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 RUN = refused(Run.of, config, Path(workflow.basedir, "config", "studies"), CONDA)
 STUDY, FILES = RUN.study, RUN.files
+# Before Snakemake looks at times; each job reads this file too, and leaves them.
+if workflow.is_main_process:
+    restore(steps(RUN))
 CELL = FILES.cell("{cell}")  # the files of a cell, as rules write them
 os.environ.update({TRACKING_VARIABLE: RUN.tracking_uri, STUDY_VARIABLE: config["study"]})
 if STUDY.hub_cache:

@@ -36,11 +36,9 @@ rule grade_answers:
     resources:
         position=lambda wildcards: RUN.position(wildcards.cell),
     params:
+        **cells.grading_settings(STUDY),
         # No input: stored samples are graded also where the model is no more.
         model=lambda wildcards: str(RUN.policy(wildcards.cell)),
-        k={name: benchmark.k for name, benchmark in STUDY.benchmarks.items()},
-        timeout=STUDY.evaluation.grade_timeout_seconds,
-        grader_version=cells.GRADER_VERSION,
     script:
         "../scripts/grade_answers.py"
 

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from grpo_replay.machine.job import job
+from grpo_replay.machine.made_from import made_from
 
-with job(snakemake.log[0], "scores"):
+record = made_from(snakemake.input, snakemake.output.scores, snakemake.params.study)
+with job(snakemake.log[0], "scores"), record:
     from grpo_replay.results.scores import collect_scores
     from grpo_replay.study.config import Study
 

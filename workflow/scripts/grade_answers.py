@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from grpo_replay.machine.job import job
+from grpo_replay.machine.made_from import made_from
 
 cell, params = snakemake.wildcards.cell, snakemake.params
-with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}"):
+settings = {key: value for key, value in params.items() if key != "model"}
+record = made_from(snakemake.input, snakemake.output[0], settings)
+with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}"), record:
     from grpo_replay.evaluation.grade import grade_answers
 
     grade_answers(

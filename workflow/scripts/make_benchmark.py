@@ -1,8 +1,10 @@
 """Write one benchmark's problems, checked."""
 
 from grpo_replay.machine.job import job
+from grpo_replay.machine.made_from import made_from
 
-with job(snakemake.log[0], f"benchmark {snakemake.wildcards.benchmark}"):
+record = made_from(snakemake.input, snakemake.output.problems, snakemake.params.settings)
+with job(snakemake.log[0], f"benchmark {snakemake.wildcards.benchmark}"), record:
     from pydantic import TypeAdapter
 
     from grpo_replay.tasks.benchmarks import make_benchmark

@@ -1,8 +1,10 @@
 """Write the study's training problems."""
 
 from grpo_replay.machine.job import job
+from grpo_replay.machine.made_from import made_from
 
-with job(snakemake.log[0], "problems"):
+record = made_from(snakemake.input, snakemake.output.problems, snakemake.params.settings)
+with job(snakemake.log[0], "problems"), record:
     from pydantic import TypeAdapter
 
     from grpo_replay.tasks.config import TrainingProblems

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from grpo_replay.machine.job import job
+from grpo_replay.machine.made_from import made_from
 
 cell, params = snakemake.wildcards.cell, snakemake.params
-with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
+record = made_from(snakemake.input, snakemake.output.manifest, params.settings)
+with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal, record:
     terminal.say(f"sampling {', '.join(params.benchmarks)}")
     from grpo_replay.evaluation.sample import sample_answers
     from grpo_replay.evaluation.settings import SamplingSettings

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from grpo_replay.machine.job import job
+from grpo_replay.machine.made_from import made_from
 
 cell, params = snakemake.wildcards.cell, snakemake.params
-with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal:
+record = made_from(snakemake.input, snakemake.output.scores, params.resolved)
+with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}") as terminal, record:
     from grpo_replay.evaluation.score import score_cell
     from grpo_replay.files import read_json, write_json
     from grpo_replay.tracking.series import evaluation_metrics

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from grpo_replay.machine.job import job
+from grpo_replay.machine.made_from import made_from
 
-with job(snakemake.log[0], f"prompt selection {snakemake.wildcards.scale}") as terminal:
+record = made_from(snakemake.input, snakemake.output.problems, snakemake.params.settings)
+with job(snakemake.log[0], f"prompt selection {snakemake.wildcards.scale}") as terminal, record:
     from grpo_replay.evaluation.select_prompts import select_prompts
     from grpo_replay.tasks.config import PromptSelection
     from grpo_replay.tasks.problems import read_problems

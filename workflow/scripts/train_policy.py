@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from grpo_replay.machine.job import Progress, job
+from grpo_replay.machine.made_from import made_from
 
 cell, params, needs = snakemake.wildcards.cell, snakemake.params, snakemake.resources
-with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal:
+record = made_from(snakemake.input, snakemake.output.model, params.settings)
+with job(snakemake.log[0], f"cell {needs.position} {cell}") as terminal, record:
     terminal.say("training")
     from grpo_replay.machine.gpus import gpus
     from grpo_replay.tracking.live import training_run

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from grpo_replay.machine.job import job
+from grpo_replay.machine.made_from import made_from
 
-with job(snakemake.log[0], f"warm start {snakemake.wildcards.scale}") as terminal:
+record = made_from(snakemake.input, snakemake.output.model, snakemake.params.settings)
+with job(snakemake.log[0], f"warm start {snakemake.wildcards.scale}") as terminal, record:
     import torch
 
     from grpo_replay.models.config import WarmStart

@@ -18,8 +18,8 @@ def check_retraining(reasons: dict[str, str], config: str) -> None:
     listed = "\n".join(f"  {model}: {reason}" for model, reason in sorted(reasons.items()))
     raise ConfigError(
         f"trained models: this run would remove {len(reasons)} and train them again:\n{listed}\n"
-        f"Nothing has been removed. If that is meant: --config {config} retrain=True. If the "
-        'results were only copied or moved, and nothing else has changed: see "Moving results" '
+        f"Nothing has been removed. If that is meant: --config {config} retrain=True. If "
+        'nothing has changed, and the results are of a version without records: "Moving results" '
         "in README.md"
     )
 

@@ -202,3 +202,12 @@ def evaluation_settings(study: Study, cell: Cell) -> dict:
         "max_tokens": scale.evaluation_max_tokens,
         **study.evaluation.model_dump(mode="json", exclude={"grade_timeout_seconds"}),
     }
+
+
+def grading_settings(study: Study) -> dict:
+    """What `grade_answers` gets as params."""
+    return {
+        "k": {name: benchmark.k for name, benchmark in study.benchmarks.items()},
+        "timeout": study.evaluation.grade_timeout_seconds,
+        "grader_version": GRADER_VERSION,
+    }
