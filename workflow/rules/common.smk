@@ -47,6 +47,7 @@ config.update(refused(read_settings, config, workflow.config_settings.config_arg
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 RUN = refused(Run.of, config, Path(workflow.basedir, "config", "studies"), CONDA)
 STUDY, FILES = RUN.study, RUN.files
+TASK = cells.asked(STUDY.task)  # among the params of what prompts or rewards
 CELL = FILES.cell("{cell}")  # the files of a cell, as rules write them
 os.environ.update({TRACKING_VARIABLE: RUN.tracking_uri, STUDY_VARIABLE: config["study"]})
 if STUDY.hub_cache:

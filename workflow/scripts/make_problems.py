@@ -5,8 +5,9 @@ from grpo_replay.machine.job import job
 with job(snakemake.log[0], "problems"):
     from pydantic import TypeAdapter
 
+    from grpo_replay.tasks.any_task import task_of
     from grpo_replay.tasks.config import TrainingProblems
     from grpo_replay.tasks.problems import make_problems
 
     settings = TypeAdapter(TrainingProblems).validate_python(snakemake.params.settings)
-    make_problems(settings, snakemake.output.problems)
+    make_problems(settings, snakemake.output.problems, task_of(snakemake.params.get("task")))

@@ -38,6 +38,7 @@ from grpo_replay.ranges import (
     TopP,
     WeightDecay,
 )
+from grpo_replay.tasks.any_task import DEFAULT_TASK, AnyTask
 from grpo_replay.tasks.config import Benchmark, ClockProblems, PromptSelection, TrainingProblems
 
 # vLLM's part of each GPU in a training process (TRL's default), its weights and cache within it.
@@ -168,6 +169,7 @@ class Study(Strict):
     scales: dict[Name, Scale] = Field(min_length=1)
     methods: dict[Name, Method] = Field(min_length=1)
     grid: list[GridBlock] = Field(min_length=1)
+    task: AnyTask = DEFAULT_TASK
     problems: TrainingProblems
     warm_start: WarmStart | None = None
     prompt_selection: PromptSelection | None = None

@@ -7,6 +7,8 @@ from grpo_replay.methods.method import Method
 from grpo_replay.study.axes import method_of
 from grpo_replay.study.cells import Cell
 from grpo_replay.study.config import Training
+from grpo_replay.tasks.any_task import task_of
+from grpo_replay.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class TrainingRun:
     settings: dict[str, Any]
     cell: Cell
     method: Method
+    task: Task
     training: Training
     micro_batch: int
     processes: int
@@ -32,6 +35,7 @@ class TrainingRun:
             settings,
             cell,
             method_of(cell),
+            task_of(settings.get("task")),
             Training(**settings["training"]),
             settings["micro_batch"],
             settings["processes"],
