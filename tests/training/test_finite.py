@@ -100,7 +100,8 @@ def test_an_infinite_reward_is_told_with_its_rows(
     monkeypatch.setattr(task, "boxed_answer_reward", overflows)
     probe = probe_of(tiny_model, tmp_path)
     with pytest.raises(
-        TrainingError, match=r"training step 1: rewards are infinite: rollout 1-\d+-\d \(problem .*"
+        TrainingError,
+        match=r"training step 1: rewards.answer, row \d+ .*infinite number inf",
     ):
         probe.trainer.train()
     assert_untouched_since(probe, 1)

@@ -15,6 +15,7 @@ from grpo_replay.models.config import PretrainedModel
 from grpo_replay.study.config import Scale, Study
 from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.config import Benchmark
+from grpo_replay.tasks.rewards import DEFAULT_REWARDS, file_digests, rewards_of
 from grpo_replay.tasks.task import Task
 
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
@@ -153,6 +154,16 @@ def asked(task: Task) -> dict[str, Any]:
     return {} if task == DEFAULT_TASK else {"task": task.identity()}
 
 
+def asked_rewards(study: Study) -> dict[str, Any]:
+    """What a training gets of rewards: nothing of the default one, as of the default task."""
+    if study.rewards == DEFAULT_REWARDS:
+        return {}
+    rewards = rewards_of(study.task, study.rewards)
+    weights = {reward.source: reward.weight for reward in rewards}
+    digests = file_digests(rewards)
+    return {"rewards": weights, **({"reward_files": digests} if digests else {})}
+
+
 def benchmark_task(study: Study, benchmark: Benchmark) -> Task:
     """The task of a benchmark: its own, or the study's."""
     return benchmark.task or study.task
@@ -215,6 +226,7 @@ def training_settings(study: Study, cell: Cell) -> dict:
         # Named where there is something to name: cells of other scales keep their settings.
         **({"sharding": scale.sharding} if scale.sharding != "none" else {}),
         **asked(study.task),
+        **asked_rewards(study),
         "training": training,
     }
 

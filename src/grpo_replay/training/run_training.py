@@ -23,12 +23,14 @@ from grpo_replay.models.load import load_model
 from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell
 from grpo_replay.study.config import Checkpoints, Training
+from grpo_replay.tasks.problems import read_problems
 from grpo_replay.tasks.task import Task
 from grpo_replay.training.arguments import trainer_arguments
 from grpo_replay.training.checkpoints import SaveEvery, agreed_checkpoint, other_runs, run_key
 from grpo_replay.training.prompt_length import short_prompts
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import rollout_engine
+from grpo_replay.training.scoring import Scoring
 from grpo_replay.training.seeds import purpose_seed
 from grpo_replay.training.sharding import check_sharding
 from grpo_replay.training.trainer import ReplayGRPOTrainer
@@ -118,11 +120,11 @@ def build_trainer(
     with rollout_engine(job.training):
         trainer = ReplayGRPOTrainer(
             model=model,
-            reward_funcs=job.task.rewards["answer"],
             args=arguments,
             train_dataset=training_set(problems, tokenizer, job.training, job.task, job.cell.seed),
             processing_class=tokenizer,
             method=job.method,
+            scoring=Scoring(job.task, job.rewards, read_problems(problems)),
             seed=job.cell.seed,
             records=records,
             **overrides,
