@@ -24,10 +24,11 @@ from scripted import TINY, Script, cell_settings, tiny_study
 from grpo_replay.methods.method import with_setting
 from grpo_replay.models.from_scratch import make_network, save_folder, train_tokenizer
 from grpo_replay.study.file import load_study
+from grpo_replay.tasks.math.task import Math, boxed_answer_reward
 from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training.arguments import trainer_arguments
 from grpo_replay.training.records import TrainingRecords
-from grpo_replay.training.run_training import boxed_answer_reward, build_trainer, training_set
+from grpo_replay.training.run_training import build_trainer, training_set
 from grpo_replay.training.training_run import TrainingRun
 
 REPETITIONS, STEPS = 5, 6
@@ -90,7 +91,7 @@ def main() -> None:
                 model=AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32),
                 reward_funcs=boxed_answer_reward,
                 args=trainer_arguments(TrainingRun.of(settings), folder / "p"),
-                train_dataset=training_set(problems, tokenizer, study.training, seed=42),
+                train_dataset=training_set(problems, tokenizer, study.training, Math(), seed=42),
                 processing_class=tokenizer,
                 rollout_func=MixedScript(),
             )

@@ -91,10 +91,10 @@ def _imported(base: type[Part], section: dict[str, Any]) -> Part:
     if unknown := sorted(set(section) - _IMPORT_KEYS):
         raise ValueError(f"unknown key {unknown[0]!r} beside path and settings")
     path = section.get("path")
-    if not isinstance(path, str) or path.count(":") != 1:
-        raise ValueError(f"path: {path!r} is no import path such as lab.recency:Recency")
-    module, _, name = path.partition(":")
-    found = _attribute(module, name, path)
+    try:
+        found = imported(path)
+    except ValueError as error:
+        raise ValueError(f"path: {error}") from error
     if not (isinstance(found, type) and issubclass(found, base)):
         raise ValueError(f"path: {path} is no subclass of {base.__module__}:{base.__name__}")
     if section.get("sha256") not in (None, source_digest(found)):
@@ -104,15 +104,21 @@ def _imported(base: type[Part], section: dict[str, Any]) -> Part:
     return found.model_validate(section.get("settings", {}))
 
 
-def _attribute(module: str, name: str, path: str) -> Any:
+def imported(path: Any) -> Any:
+    """What an import path names.
+
+    Raises:
+        ValueError: it is no such path, or what it names is not there or raises on import.
+    """
+    if not isinstance(path, str) or path.count(":") != 1:
+        raise ValueError(f"{path!r} is no import path such as lab.recency:Recency")
+    module, _, name = path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
     except AttributeError:
-        raise ValueError(f"path: {path}: the module {module} has no {name}") from None
+        raise ValueError(f"{path}: the module {module} has no {name}") from None
     except Exception as error:  # a file of the user's may raise anything
-        raise ValueError(
-            f"path: {path} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def is_outside(part: type) -> bool:
@@ -126,16 +132,21 @@ def path_of(part: type) -> str:
 
 
 def source_digest(part: type) -> str:
-    """SHA-256 over the file of a class and the modules beside it that the file imports.
+    """SHA-256 over the file of a class and the modules beside it that the file imports."""
+    return module_digest(part.__module__)
+
+
+def module_digest(module: str) -> str:
+    """SHA-256 over the file of a module and the modules beside it that the file imports.
 
     Modules beside it are those below the folder from which the file's own package is imported:
     what is installed has a version, and is not followed.
     """
-    spec = importlib.util.find_spec(part.__module__)
-    assert spec and spec.origin, f"{part.__module__} has no file"
-    root = Path(spec.origin).parents[part.__module__.count(".")]
+    spec = importlib.util.find_spec(module)
+    assert spec and spec.origin, f"{module} has no file"
+    root = Path(spec.origin).parents[module.count(".")]
     found: dict[str, str] = {}
-    _collect(part.__module__, root.resolve(), found)
+    _collect(module, root.resolve(), found)
     return digest(sorted(found.items()))
 
 

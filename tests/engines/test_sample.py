@@ -30,8 +30,8 @@ from grpo_replay.evaluation.sample import plan_chunks, sample_answers
 from grpo_replay.evaluation.sample_files import write_samples
 from grpo_replay.evaluation.settings import SamplingSettings
 from grpo_replay.models.folder import open_folder
+from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.problems import read_problems
-from grpo_replay.tasks.prompts import chat_messages
 
 SETTINGS = SamplingSettings(
     sampler_version=2,
@@ -331,7 +331,7 @@ def test_a_problem_with_other_than_k_samples_is_named(tmp_path: Path) -> None:
 def test_greedy_decoding_equals_generate(tiny_model: Path, benchmarks: dict[str, Path]) -> None:
     """Left padding, positions and cache are right: with top-k 1 it does what transformers does."""
     folder = open_folder(tiny_model)
-    prompts = folder.render(chat_messages(p["problem"]) for p in read_problems(benchmarks["five"]))
+    prompts = folder.render(DEFAULT_TASK.messages(p) for p in read_problems(benchmarks["five"]))
     assert len(set(map(len, prompts))) > 1
     engine = TransformersEngine(dataclasses.replace(SETTINGS, top_k=1, max_tokens=24), folder)
     answers = engine.generate(prompts, 2, seed=0)

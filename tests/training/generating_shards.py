@@ -7,6 +7,7 @@ from scripted import TINY, cell_settings, tiny_study
 from sharded_cpu import allow_sharding, sharded
 
 from grpo_replay.study.file import load_study
+from grpo_replay.tasks.math import task
 from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training import run_training
 from grpo_replay.training.records import TrainingRecords
@@ -21,7 +22,7 @@ if __name__ == "__main__":
     model, run = Path(sys.argv[1]), Path(sys.argv[2])
     make_problems(load_study(TINY).problems, run / "problems.jsonl")
     allow_sharding()
-    run_training.boxed_answer_reward = even_length
+    task.boxed_answer_reward = even_length
     settings = sharded(cell_settings(tiny_study(steps=2), "grpo"), 2)
     records = TrainingRecords(run / "records")
     trainer = run_training.build_trainer(settings, model, run / "problems.jsonl", run, records)

@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_replay.errors import ModelError, TrainingError
 from grpo_replay.models.from_scratch import encode, save_folder, train_base_model
-from grpo_replay.tasks.prompts import SYSTEM_PROMPT, chat_messages
+from grpo_replay.tasks.any_task import DEFAULT_TASK
 
 MODEL = SimpleNamespace(
     hidden_size=16,
@@ -60,10 +60,10 @@ def test_chat_template_renders_the_prompt_exactly(
 ) -> None:
     tokenizer = AutoTokenizer.from_pretrained(trained[0])
     text = tokenizer.apply_chat_template(
-        chat_messages(QUESTION), tokenize=False, add_generation_prompt=True
+        DEFAULT_TASK.messages({"problem": QUESTION}), tokenize=False, add_generation_prompt=True
     )
     assert text == (
-        f"<|im_start|>system\n{SYSTEM_PROMPT}<|im_end|>\n"
+        f"<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
         f"<|im_start|>user\nProblem: {QUESTION}\n\n"
         "Please reason step by step, and put your final answer within \\boxed{}.<|im_end|>\n"
         "<|im_start|>assistant\n"

@@ -18,6 +18,7 @@ from transformers import TrainerCallback
 from grpo_replay.errors import TrainingError
 from grpo_replay.study.config import Checkpoints
 from grpo_replay.study.file import load_study
+from grpo_replay.tasks.math import task
 from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training import run_training
 from grpo_replay.training.finite import LOG_RATIO_BOUND, bound_log_ratio
@@ -89,17 +90,18 @@ def test_the_bound_leaves_ordinary_values_and_gradients_alone() -> None:
 def test_an_infinite_reward_is_told_with_its_rows(
     tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    score = run_training.boxed_answer_reward
+    score = task.boxed_answer_reward
 
     def overflows(completions: list, answer: list[str], **_: Any) -> list[float]:
         texts = (completion[0]["content"] for completion in completions)
         rewards = score(completions, answer)
         return [math.inf if "3" in t[:1] else r for t, r in zip(texts, rewards, strict=True)]
 
-    monkeypatch.setattr(run_training, "boxed_answer_reward", overflows)
+    monkeypatch.setattr(task, "boxed_answer_reward", overflows)
     probe = probe_of(tiny_model, tmp_path)
     with pytest.raises(
-        TrainingError, match=r"training step 1: rewards are infinite: rollout 1-\d+-\d \(problem .*"
+        TrainingError,
+        match=r"training step 1: rewards.answer, row \d+ .*infinite number inf",
     ):
         probe.trainer.train()
     assert_untouched_since(probe, 1)

@@ -16,8 +16,7 @@ from transformers import AutoModelForCausalLM
 
 from grpo_replay.errors import GrpoReplayWarning
 from grpo_replay.methods.replay import Replay
-from grpo_replay.tasks.math import grading
-from grpo_replay.training import run_training
+from grpo_replay.tasks.math import grading, task
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 
 METHODS = {
@@ -325,14 +324,14 @@ def test_a_missing_reward_carries_no_signal(
     tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not reward 0: left out of the group's mean, and never trained on."""
-    score = run_training.boxed_answer_reward
+    score = task.boxed_answer_reward
 
     def sometimes(completions: list, answer: list[str], **_: Any) -> list[float | None]:
         texts = (completion[0]["content"] for completion in completions)
         rewards = score(completions, answer)
         return [None if "3" in t[:1] else r for t, r in zip(texts, rewards, strict=True)]
 
-    monkeypatch.setattr(run_training, "boxed_answer_reward", sometimes)
+    monkeypatch.setattr(task, "boxed_answer_reward", sometimes)
     probe = make_probe(cell_settings(tiny_study(steps=2), "grpo"), tiny_model, tmp_path)
     probe.trainer.train()
     fresh = probe.records.rollouts.table()

@@ -159,8 +159,8 @@ def test_titles_and_plans_remake_nothing() -> None:
     assert TypeAdapter(Model).validate_python(base_model(scale) | number) == scale.model
     benchmark = smollm2.benchmarks["math500"]
     other = benchmark.model_copy(update={"title": "Other", "k": 9})
-    assert benchmark_problems(benchmark) == benchmark_problems(other)
-    read = TypeAdapter(BenchmarkProblems).validate_python(benchmark_problems(benchmark))
+    assert benchmark_problems(smollm2, benchmark) == benchmark_problems(smollm2, other)
+    read = TypeAdapter(BenchmarkProblems).validate_python(benchmark_problems(smollm2, benchmark))
     assert read.file == benchmark.file
 
 

@@ -20,7 +20,7 @@ from grpo_replay.errors import GrpoReplayWarning
 from grpo_replay.tasks.math import grade, grade_many, grade_paper_many
 from grpo_replay.tasks.math import grading as grading_module
 from grpo_replay.tasks.math import pool as pool_module
-from grpo_replay.training.run_training import boxed_answer_reward
+from grpo_replay.tasks.math.task import boxed_answer_reward
 
 TOWERS = [("204", rf"\boxed{{9^{{9^{{{n}}}}}}}") for n in range(9, 17)]
 PLAIN = [("2k+2", r"\boxed{2(k+1)}"), ("2k+2", r"\boxed{2(k+3)}"), ("5", r"\boxed{5}")]

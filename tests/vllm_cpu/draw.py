@@ -13,8 +13,8 @@ from grpo_replay.evaluation.engines import VllmEngine
 from grpo_replay.evaluation.sample import sample_answers
 from grpo_replay.evaluation.settings import SamplingSettings
 from grpo_replay.models.folder import open_folder
+from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.problems import read_problems
-from grpo_replay.tasks.prompts import chat_messages
 
 SETTINGS = SamplingSettings(
     sampler_version=2,
@@ -40,7 +40,7 @@ def log_probabilities(model: str, benchmarks: dict[str, str], folder: str) -> No
     """Write prompts, drawn token ids and vLLM's log-probability of each, of 8 answers a problem."""
     model_folder = open_folder(Path(model))
     problems = read_problems(Path(benchmarks["five"]))
-    prompts = model_folder.render(chat_messages(problem["problem"]) for problem in problems)
+    prompts = model_folder.render(DEFAULT_TASK.messages(problem) for problem in problems)
     engine = VllmEngine(SETTINGS, model_folder, max(map(len, prompts)))
     requests = [engine._request(8, 8 * number) for number in range(len(prompts))]
     for request in requests:

@@ -23,6 +23,7 @@ from trl.generation.vllm_client import VLLMClient
 from grpo_replay.study.cells import expand, training_settings
 from grpo_replay.study.config import Checkpoints
 from grpo_replay.study.file import load_study
+from grpo_replay.tasks.math import task
 from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training import run_training
 from grpo_replay.training.rollout_server import SERVER_VARIABLE
@@ -73,7 +74,7 @@ def main(model: Path, folder: Path, seed: int, last: int) -> None:
     if engine == "vllm_server":
         shutil.copytree(model, folder / "handed_over", dirs_exist_ok=True)
         hand_over_by_files(folder / "handed_over")
-    run_training.boxed_answer_reward = even_length
+    task.boxed_answer_reward = even_length
     make_set = run_training.training_set
     run_training.training_set = lambda *arguments: make_set(*arguments[:-1], 0)
     settings = training_settings(study, cell.model_copy(update={"seed": seed}))

@@ -52,6 +52,7 @@ STUDY, FILES = RUN.study, RUN.files
 # Before Snakemake looks at times; each job reads this file too, and leaves them.
 if workflow.is_main_process:
     restore(steps(RUN))
+TASK = cells.asked(STUDY.task)  # among the params of what prompts or rewards
 CELL = FILES.cell("{cell}")  # the files of a cell, as rules write them
 os.environ.update({TRACKING_VARIABLE: RUN.tracking_uri, STUDY_VARIABLE: config["study"]})
 if STUDY.hub_cache:

@@ -9,6 +9,7 @@ with job(snakemake.log[0], f"base model {snakemake.wildcards.scale}") as termina
 
     from grpo_replay.models.config import Model
     from grpo_replay.models.make import make_base_model
+    from grpo_replay.tasks.any_task import task_of
     from grpo_replay.tasks.config import TrainingProblems
 
     terminal.say("started")
@@ -16,5 +17,6 @@ with job(snakemake.log[0], f"base model {snakemake.wildcards.scale}") as termina
     settings = snakemake.params.model | ({"parameters": compared} if compared else {})
     model = TypeAdapter(Model).validate_python(settings)
     problems = TypeAdapter(TrainingProblems).validate_python(snakemake.params.problems)
-    figures = make_base_model(model, problems, Path(snakemake.output.model))
+    task = task_of(snakemake.params.get("task"))
+    figures = make_base_model(model, problems, Path(snakemake.output.model), task)
     terminal.say(", ".join(f"{name} {value:g}" for name, value in figures.items()))

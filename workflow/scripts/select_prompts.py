@@ -8,6 +8,7 @@ from grpo_replay.machine.made_from import made_from
 record = made_from(snakemake.input, snakemake.output.problems, snakemake.params.settings)
 with job(snakemake.log[0], f"prompt selection {snakemake.wildcards.scale}") as terminal, record:
     from grpo_replay.evaluation.select_prompts import select_prompts
+    from grpo_replay.tasks.any_task import task_of
     from grpo_replay.tasks.config import PromptSelection
     from grpo_replay.tasks.problems import read_problems
 
@@ -15,5 +16,6 @@ with job(snakemake.log[0], f"prompt selection {snakemake.wildcards.scale}") as t
     settings = PromptSelection(**snakemake.params.settings)
     problems = read_problems(snakemake.input.problems)
     model, output = Path(snakemake.input.model), Path(snakemake.output.problems)
-    figures = select_prompts(model, problems, settings, output)
+    task = task_of(snakemake.params.get("task"))
+    figures = select_prompts(model, problems, settings, output, task)
     terminal.say(", ".join(f"{name} {value:g}" for name, value in figures.items()))

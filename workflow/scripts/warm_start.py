@@ -11,6 +11,7 @@ with job(snakemake.log[0], f"warm start {snakemake.wildcards.scale}") as termina
 
     from grpo_replay.models.config import WarmStart
     from grpo_replay.models.warm_start import warm_start
+    from grpo_replay.tasks.any_task import task_of
     from grpo_replay.tasks.problems import load_problems
 
     terminal.say("started")
@@ -18,5 +19,6 @@ with job(snakemake.log[0], f"warm start {snakemake.wildcards.scale}") as termina
     settings = WarmStart(**snakemake.params.settings)
     model, output = Path(snakemake.input.model), Path(snakemake.output.model)
     problems = load_problems(settings, output)
-    figures = warm_start(model, problems, settings, output)
+    task = task_of(snakemake.params.get("task"))
+    figures = warm_start(model, problems, settings, output, task)
     terminal.say(", ".join(f"{name} {value:g}" for name, value in figures.items()))

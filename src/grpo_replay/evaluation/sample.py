@@ -9,7 +9,7 @@ import hashlib
 import shutil
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from grpo_replay.evaluation.settings import SamplingSettings
 from grpo_replay.files import digest, file_digest, folder_digest, write_json
 from grpo_replay.models.folder import ModelFolder, open_folder
 from grpo_replay.results.layout import MANIFEST
+from grpo_replay.tasks.any_task import task_of
 from grpo_replay.tasks.problems import read_problems
-from grpo_replay.tasks.prompts import chat_messages
 
 SEED_LIMIT = 2**31  # what every engine accepts as a seed
 
@@ -99,7 +99,10 @@ def sample_answers(
     """
     problems = {name: read_problems(path) for name, path in benchmarks.items()}
     folder = open_folder(model)
-    prompts = {name: folder.render(map(_messages, rows)) for name, rows in problems.items()}
+    prompts = {
+        name: folder.render(map(task_of(settings.tasks.get(name)).messages, rows))
+        for name, rows in problems.items()
+    }
     folder.check_length(prompts, settings.max_tokens)
     manifest = _manifest(folder, problems, prompts, settings)
     lengths = {name: [len(prompt) for prompt in rows] for name, rows in prompts.items()}
@@ -122,10 +125,6 @@ def sample_answers(
     shutil.rmtree(work)
 
 
-def _messages(problem: dict[str, Any]) -> list[dict[str, str]]:
-    return chat_messages(problem["problem"])
-
-
 def _manifest(
     folder: ModelFolder,
     problems: dict[str, list[dict[str, Any]]],
@@ -136,7 +135,7 @@ def _manifest(
     waves = -(-max(settings.k.values()) // settings.samples_per_wave)
     return {
         **engine_facts(settings.engine),
-        "settings": asdict(settings),
+        "settings": settings.record(),
         "wave_seeds": [settings.first_wave_seed + number for number in range(waves)],
         "model_sha256": folder_digest(folder.path),
         "chat_template_sha256": digest(folder.tokenizer.chat_template),

@@ -23,10 +23,11 @@ from transformers import (
 from grpo_replay.errors import DataError
 from grpo_replay.models.end_tokens import end_token_ids
 from grpo_replay.models.load import load_model
-from grpo_replay.tasks.math import guarded_training_reward, last_boxed
+from grpo_replay.tasks.any_task import DEFAULT_TASK
+from grpo_replay.tasks.math import last_boxed
 from grpo_replay.tasks.math.guard import guarded
 from grpo_replay.tasks.problems import write_problems
-from grpo_replay.tasks.prompts import chat_messages
+from grpo_replay.tasks.task import Task
 
 if TYPE_CHECKING:
     from grpo_replay.tasks.config import PromptSelection
@@ -35,7 +36,11 @@ ROWS_AT_ONCE = 32  # rollouts decoded together: a row that has ended still costs
 
 
 def select_prompts(
-    model_folder: Path, problems: list[dict[str, Any]], settings: "PromptSelection", output: Path
+    model_folder: Path,
+    problems: list[dict[str, Any]],
+    settings: "PromptSelection",
+    output: Path,
+    task: Task = DEFAULT_TASK,
 ) -> dict[str, float]:
     """Write the problems whose group of rollouts was mixed to `output` (JSON Lines).
 
@@ -49,8 +54,8 @@ def select_prompts(
     start = time.perf_counter()
     tokenizer = AutoTokenizer.from_pretrained(model_folder, padding_side="left")
     network = load_model(model_folder).eval()
-    candidates = sorted(problems, key=lambda problem: _length(tokenizer, problem))
-    rollouts = _first_pass(network, tokenizer, candidates[: settings.candidates], settings)
+    candidates = sorted(problems, key=lambda problem: _length(tokenizer, task, problem))
+    rollouts = _first_pass(network, tokenizer, candidates[: settings.candidates], settings, task)
     kept = _most_even(rollouts, settings)
     if not kept:
         raise DataError(
@@ -61,15 +66,17 @@ def select_prompts(
     return {**_figures(rollouts), "kept": len(kept), "seconds": time.perf_counter() - start}
 
 
-def _length(tokenizer: PreTrainedTokenizerBase, problem: dict[str, Any]) -> int:
+def _length(tokenizer: PreTrainedTokenizerBase, task: Task, problem: dict[str, Any]) -> int:
     """Return the tokens of the prompt and, where the set has them, of the worked solution."""
     solution = tokenizer(problem.get("solution", ""), add_special_tokens=False)["input_ids"]
-    return len(_prompt_ids(tokenizer, problem)) + len(solution)
+    return len(_prompt_ids(tokenizer, task, problem)) + len(solution)
 
 
-def _prompt_ids(tokenizer: PreTrainedTokenizerBase, problem: dict[str, Any]) -> list[int]:
+def _prompt_ids(
+    tokenizer: PreTrainedTokenizerBase, task: Task, problem: dict[str, Any]
+) -> list[int]:
     prompt = tokenizer.apply_chat_template(
-        chat_messages(problem["problem"]), tokenize=False, add_generation_prompt=True
+        task.messages(problem), tokenize=False, add_generation_prompt=True
     )
     return tokenizer(prompt, add_special_tokens=False)["input_ids"]
 
@@ -79,6 +86,7 @@ def _first_pass(
     tokenizer: PreTrainedTokenizerBase,
     candidates: list[dict[str, Any]],
     settings: "PromptSelection",
+    task: Task,
 ) -> list[dict[str, Any]]:
     """Sample every candidate; return one record (see `_record`) for each, in their order."""
     ends = end_token_ids(network.config, network.generation_config, tokenizer)
@@ -97,13 +105,13 @@ def _first_pass(
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
         torch.manual_seed(settings.seed)
         for batch in _chunks(candidates, max(1, ROWS_AT_ONCE // settings.rollouts)):
-            inputs = [{"input_ids": _prompt_ids(tokenizer, problem)} for problem in batch]
+            inputs = [{"input_ids": _prompt_ids(tokenizer, task, problem)} for problem in batch]
             padded = tokenizer.pad(inputs, return_tensors="pt")
             ids_BT = network.generate(**padded, generation_config=generation)
             completions_BT = ids_BT[:, padded["input_ids"].shape[1] :]
             for row, problem in enumerate(batch):
                 group = completions_BT[row * settings.rollouts : (row + 1) * settings.rollouts]
-                records.append(_record(problem, group, tokenizer, ends))
+                records.append(_record(problem, group, tokenizer, ends, task))
             mixed = sum(_is_mixed(record) for record in records)
             print(f"first pass: {len(records)}/{len(candidates)}, {mixed} mixed", flush=True)
     return records
@@ -118,6 +126,7 @@ def _record(
     completions_GT: torch.Tensor,
     tokenizer: PreTrainedTokenizerBase,
     ends: list[int],
+    task: Task,
 ) -> dict[str, Any]:
     """Judge one group of rollouts [rollout, token], each cut after its first end token."""
     is_end_GT = torch.isin(completions_GT, torch.tensor(ends))
@@ -129,11 +138,19 @@ def _record(
     ]
     return {
         "problem": problem,
-        "correct": [guarded_training_reward(text, problem["answer"]).value > 0 for text in texts],
+        "correct": _rewarded(task, problem, texts),
         "boxed": [isinstance(guarded(last_boxed, text), str) for text in texts],
         "tokens": lengths_G.tolist(),
         "truncated": truncated_G.tolist(),
     }
+
+
+def _rewarded(task: Task, problem: dict[str, Any], texts: list[str]) -> list[bool]:
+    """Which texts the task's first reward is above 0 for: it decides which groups are mixed."""
+    reward = next(iter(task.rewards.values()))
+    completions = [[{"role": "assistant", "content": text}] for text in texts]
+    columns = {name: [value] * len(texts) for name, value in problem.items()}
+    return [(value or 0.0) > 0 for value in reward(completions=completions, **columns)]
 
 
 def _is_mixed(record: dict[str, Any]) -> bool:

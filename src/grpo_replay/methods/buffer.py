@@ -18,6 +18,7 @@ _SCALARS = {
     "group_std": np.float64,
     "birth_step": np.int64,
     "truncated": np.bool_,
+    "correct": np.bool_,
 }
 _NAMES = ("rollout_id", "group_id", "problem_id")
 _PROMPT_ARRAYS = ("prompt_ids",)
@@ -108,7 +109,7 @@ class RolloutBuffer:
     def load_state_dict(self, state: dict) -> None:
         """Replace the content by what `state_dict` returned."""
         arrays, values = state["arrays"], state["values"]
-        columns: dict[str, list] = {name: arrays[name].tolist() for name in _SCALARS}
+        columns: dict[str, list] = {n: arrays[n].tolist() for n in _SCALARS if n in arrays}
         columns |= {name: values[name] for name in _NAMES}
         columns |= {n: _split(arrays[n], arrays["prompt_lengths"]) for n in _PROMPT_ARRAYS}
         for name in _COMPLETION_ARRAYS:

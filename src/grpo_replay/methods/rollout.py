@@ -16,7 +16,8 @@ class Rollout:
     (completion tokens,). `behavior_logprobs` come from the training engine at the birth step,
     `sampler_logprobs` from the sampling engine where it reports them. `group_mean` and `group_std`
     are mu_g and sigma_g of the birth group, `birth_step` counts training steps from 1, `truncated`
-    says that no end token was reached, `kept` that the selection of fresh rollouts took it.
+    says that no end token was reached, `kept` that the selection of fresh rollouts took it,
+    `correct` is the first verifier's word (a reward may be made of more than right and wrong).
     """
 
     rollout_id: str
@@ -33,6 +34,7 @@ class Rollout:
     birth_step: int
     truncated: bool
     kept: bool = True
+    correct: bool = False
 
     @property
     def scored(self) -> bool:

@@ -20,8 +20,9 @@ from grpo_replay.files import whole_folder
 from grpo_replay.models.config import MAX_POSITIONS
 from grpo_replay.models.gradient import clip_gradient
 from grpo_replay.models.load import check_finite
+from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.clock import draw_problem, worked_solution
-from grpo_replay.tasks.prompts import chat_messages
+from grpo_replay.tasks.task import Task
 
 if TYPE_CHECKING:
     from grpo_replay.models.config import FromScratchModel
@@ -44,7 +45,10 @@ FIGURE_UPDATES = 20  # the reported loss is the mean over the last updates
 
 
 def train_base_model(
-    model: "FromScratchModel", problems: "ClockProblems", output: Path
+    model: "FromScratchModel",
+    problems: "ClockProblems",
+    output: Path,
+    task: Task = DEFAULT_TASK,
 ) -> dict[str, float]:
     """Train a tokenizer and a model, save both as the folder `output`, and return a few figures.
 
@@ -54,9 +58,9 @@ def train_base_model(
     """
     start = time.perf_counter()
     rng = np.random.default_rng(model.seed)
-    tokenizer = train_tokenizer([draw_text(problems, rng) for _ in range(TOKENIZER_TEXTS)])
+    tokenizer = train_tokenizer([draw_text(problems, rng) for _ in range(TOKENIZER_TEXTS)], task)
     network = make_network(model, tokenizer)
-    losses = fit(network, tokenizer, model, problems, rng)
+    losses = fit(network, tokenizer, model, problems, rng, task)
     save_folder(network, tokenizer, output)
     return {
         "parameters": float(network.num_parameters()),
@@ -71,7 +75,9 @@ def draw_text(problems: "ClockProblems", rng: np.random.Generator) -> tuple[str,
     return problem, worked_solution(problem, rng, problems.wrap_error, problems.random_error)
 
 
-def train_tokenizer(texts: Sequence[tuple[str, str]]) -> PreTrainedTokenizerFast:
+def train_tokenizer(
+    texts: Sequence[tuple[str, str]], task: Task = DEFAULT_TASK
+) -> PreTrainedTokenizerFast:
     """Return a byte-level BPE tokenizer in which each digit is a token, with a ChatML template."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -84,7 +90,7 @@ def train_tokenizer(texts: Sequence[tuple[str, str]]) -> PreTrainedTokenizerFast
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator((_whole_text(*text) for text in texts), trainer)
+    tokenizer.train_from_iterator((_whole_text(task, *text) for text in texts), trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=END_OF_TURN,
@@ -95,8 +101,9 @@ def train_tokenizer(texts: Sequence[tuple[str, str]]) -> PreTrainedTokenizerFast
     )
 
 
-def _whole_text(problem: str, solution: str) -> str:
-    roles = "\n".join(f"{turn['role']}\n{turn['content']}" for turn in chat_messages(problem))
+def _whole_text(task: Task, problem: str, solution: str) -> str:
+    turns = task.messages({"problem": problem})
+    roles = "\n".join(f"{turn['role']}\n{turn['content']}" for turn in turns)
     return f"{roles}\nassistant\n{solution}"
 
 
@@ -134,6 +141,7 @@ def fit(
     model: "FromScratchModel",
     problems: "ClockProblems",
     rng: np.random.Generator,
+    task: Task = DEFAULT_TASK,
 ) -> list[float]:
     """Train with AdamW and a one-cycle learning rate; return the loss of every update."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=model.learning_rate, weight_decay=0.01)
@@ -144,7 +152,7 @@ def fit(
     losses = []
     for _ in range(model.updates):
         texts = [draw_text(problems, rng) for _ in range(model.texts_per_update)]
-        loss = completion_loss(network, *encode(tokenizer, texts))
+        loss = completion_loss(network, *encode(tokenizer, texts, task))
         optimizer.zero_grad()
         loss.backward()
         clip_gradient(network, loss, 1.0, f"base model: update {len(losses) + 1}")
@@ -155,7 +163,9 @@ def fit(
 
 
 def encode(
-    tokenizer: PreTrainedTokenizerFast, texts: Sequence[tuple[str, str]]
+    tokenizer: PreTrainedTokenizerFast,
+    texts: Sequence[tuple[str, str]],
+    task: Task = DEFAULT_TASK,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return token ids and labels [text, token], padded on the right.
 
@@ -163,7 +173,7 @@ def encode(
     """
     prompts = [
         tokenizer.apply_chat_template(
-            chat_messages(problem), tokenize=False, add_generation_prompt=True
+            task.messages({"problem": problem}), tokenize=False, add_generation_prompt=True
         )
         for problem, _ in texts
     ]

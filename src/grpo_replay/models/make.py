@@ -15,18 +15,22 @@ from grpo_replay.models.from_scratch import train_base_model
 from grpo_replay.models.hub import MODEL_FILES, download_model
 from grpo_replay.models.load import check_finite
 from grpo_replay.models.local import MODELS_VARIABLE, check_parameters, local_model
+from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.config import ClockProblems, TrainingProblems
 from grpo_replay.tasks.fingerprint import check_record
+from grpo_replay.tasks.task import Task
 
 
-def make_base_model(model: Model, problems: TrainingProblems, output: Path) -> dict[str, float]:
+def make_base_model(
+    model: Model, problems: TrainingProblems, output: Path, task: Task = DEFAULT_TASK
+) -> dict[str, float]:
     """Write the model folder `output` and return a few figures.
 
     Raises:
         ModelError: where a pretrained model cannot be had or lacks weights or a chat template.
     """
     if isinstance(model, FromScratchModel) and isinstance(problems, ClockProblems):
-        return train_base_model(model, problems, output)
+        return train_base_model(model, problems, output, task)
     return copy_pretrained(model, output)
 
 

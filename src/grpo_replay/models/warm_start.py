@@ -19,7 +19,8 @@ from grpo_replay.errors import DataError
 from grpo_replay.models.from_scratch import IGNORED, completion_loss, save_folder
 from grpo_replay.models.gradient import clip_gradient
 from grpo_replay.models.load import load_model
-from grpo_replay.tasks.prompts import chat_messages
+from grpo_replay.tasks.any_task import DEFAULT_TASK
+from grpo_replay.tasks.task import Task
 
 if TYPE_CHECKING:
     from grpo_replay.models.config import WarmStart
@@ -33,7 +34,11 @@ Example = tuple[torch.Tensor, torch.Tensor]  # token ids [token] and labels [tok
 
 
 def warm_start(
-    model_folder: Path, problems: list[dict[str, Any]], settings: "WarmStart", output: Path
+    model_folder: Path,
+    problems: list[dict[str, Any]],
+    settings: "WarmStart",
+    output: Path,
+    task: Task = DEFAULT_TASK,
 ) -> dict[str, float]:
     """Fine-tune the model of `model_folder` on worked solutions and save it as the folder `output`.
 
@@ -46,7 +51,7 @@ def warm_start(
     """
     start = time.perf_counter()
     tokenizer = AutoTokenizer.from_pretrained(model_folder)
-    examples = make_examples(tokenizer, problems, settings.max_tokens)
+    examples = make_examples(tokenizer, problems, settings.max_tokens, task)
     network = load_model(model_folder)
     losses = _fit(network, examples, settings)
     save_folder(network, tokenizer, output)
@@ -59,13 +64,16 @@ def warm_start(
 
 
 def make_examples(
-    tokenizer: PreTrainedTokenizerBase, problems: list[dict[str, Any]], max_tokens: int
+    tokenizer: PreTrainedTokenizerBase,
+    problems: list[dict[str, Any]],
+    max_tokens: int,
+    task: Task = DEFAULT_TASK,
 ) -> list[Example]:
     """Return ids and labels of each problem whose text fits; labels of the prompt are `IGNORED`."""
     examples = []
     for problem in problems:
         prompt = tokenizer.apply_chat_template(
-            chat_messages(problem["problem"]), tokenize=False, add_generation_prompt=True
+            task.messages(problem), tokenize=False, add_generation_prompt=True
         )
         prompt_ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
         completion = boxed_solution(problem) + tokenizer.eos_token

@@ -13,7 +13,10 @@ from grpo_replay.files import digest
 from grpo_replay.methods.method import Setting, recorded_setting, setting_of, vary
 from grpo_replay.models.config import PretrainedModel
 from grpo_replay.study.config import Scale, Study
+from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.config import Benchmark
+from grpo_replay.tasks.rewards import DEFAULT_REWARDS, file_digests, rewards_of
+from grpo_replay.tasks.task import Task
 
 # Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
 # of a package.
@@ -144,11 +147,41 @@ def model_parameters(scale: Scale) -> int:
     return scale.model.parameters if isinstance(scale.model, PretrainedModel) else 0
 
 
-def benchmark_problems(benchmark: Benchmark) -> dict:
+def asked(task: Task) -> dict[str, Any]:
+    """What a job gets of a task: nothing of mathematics, so that studies which name no task, as all
+    did once, keep what they have made.
+    """
+    return {} if task == DEFAULT_TASK else {"task": task.identity()}
+
+
+def asked_rewards(study: Study) -> dict[str, Any]:
+    """What a training gets of rewards: nothing of the default one, as of the default task."""
+    if study.rewards == DEFAULT_REWARDS:
+        return {}
+    rewards = rewards_of(study.task, study.rewards)
+    weights = {reward.source: reward.weight for reward in rewards}
+    digests = file_digests(rewards)
+    return {"rewards": weights, **({"reward_files": digests} if digests else {})}
+
+
+def benchmark_task(study: Study, benchmark: Benchmark) -> Task:
+    """The task of a benchmark: its own, or the study's."""
+    return benchmark.task or study.task
+
+
+def benchmark_tasks(study: Study) -> dict[str, Any]:
+    """The tasks of a study's benchmarks, by name; those that are mathematics are left out."""
+    found = {name: asked(benchmark_task(study, b)) for name, b in study.benchmarks.items()}
+    tasks = {name: own["task"] for name, own in found.items() if own}
+    return {"tasks": tasks} if tasks else {}
+
+
+def benchmark_problems(study: Study, benchmark: Benchmark) -> dict:
     """What decides a benchmark's problems (`BenchmarkProblems`): not its title, nor how often each
     is answered.
     """
-    return benchmark.model_dump(mode="json", exclude={"title", "k"})
+    settings = benchmark.model_dump(mode="json", exclude={"title", "k", "task"})
+    return {**settings, **asked(benchmark_task(study, benchmark))}
 
 
 def resolve(study: Study, cell: Cell) -> dict:
@@ -156,6 +189,7 @@ def resolve(study: Study, cell: Cell) -> dict:
     return {
         "cell": cell.model_dump(),
         "study": study.study,
+        **asked(study.task),
         "model": base_model(study.scales[cell.scale]),
         "problems": study.problems.model_dump(mode="json"),
         "warm_start": study.warm_start and study.warm_start.model_dump(mode="json"),
@@ -163,7 +197,10 @@ def resolve(study: Study, cell: Cell) -> dict:
         and study.prompt_selection.model_dump(mode="json"),
         "training": training_settings(study, cell) if cell.trained else None,
         "evaluation": evaluation_settings(study, cell),
-        "benchmarks": {n: b.model_dump(mode="json") for n, b in study.benchmarks.items()},
+        "benchmarks": {
+            name: benchmark.model_dump(mode="json", exclude={"task"})
+            for name, benchmark in study.benchmarks.items()
+        },
         "grader": {
             "version": GRADER_VERSION,
             "timeout_seconds": study.evaluation.grade_timeout_seconds,
@@ -188,6 +225,8 @@ def training_settings(study: Study, cell: Cell) -> dict:
         "processes": max(scale.gpus, 1),
         # Named where there is something to name: cells of other scales keep their settings.
         **({"sharding": scale.sharding} if scale.sharding != "none" else {}),
+        **asked(study.task),
+        **asked_rewards(study),
         "training": training,
     }
 
@@ -200,6 +239,7 @@ def evaluation_settings(study: Study, cell: Cell) -> dict:
         "batch": scale.evaluation_batch,
         "k": {name: benchmark.k for name, benchmark in study.benchmarks.items()},
         "max_tokens": scale.evaluation_max_tokens,
+        **benchmark_tasks(study),
         **study.evaluation.model_dump(mode="json", exclude={"grade_timeout_seconds"}),
     }
 

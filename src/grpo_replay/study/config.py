@@ -38,7 +38,9 @@ from grpo_replay.ranges import (
     TopP,
     WeightDecay,
 )
+from grpo_replay.tasks.any_task import DEFAULT_TASK, AnyTask
 from grpo_replay.tasks.config import Benchmark, ClockProblems, PromptSelection, TrainingProblems
+from grpo_replay.tasks.rewards import DEFAULT_REWARDS, Rewards, rewards_of
 
 # vLLM's part of each GPU in a training process (TRL's default), its weights and cache within it.
 ROLLOUT_ENGINE_SHARE = 0.3
@@ -168,6 +170,8 @@ class Study(Strict):
     scales: dict[Name, Scale] = Field(min_length=1)
     methods: dict[Name, Method] = Field(min_length=1)
     grid: list[GridBlock] = Field(min_length=1)
+    task: AnyTask = DEFAULT_TASK
+    rewards: Rewards = DEFAULT_REWARDS
     problems: TrainingProblems
     warm_start: WarmStart | None = None
     prompt_selection: PromptSelection | None = None
@@ -237,6 +241,14 @@ class Study(Strict):
         prompts = self.training.rollouts_per_step // self.training.group_size
         if self.prompt_selection and self.prompt_selection.keep < prompts:
             raise ValueError(f"prompt_selection.keep: a step needs {prompts} prompts")
+        return self
+
+    @model_validator(mode="after")
+    def _rewards_exist(self) -> "Study":
+        try:
+            rewards_of(self.task, self.rewards)
+        except ValueError as error:
+            raise ValueError(f"rewards: {error}") from None
         return self
 
     @model_validator(mode="after")

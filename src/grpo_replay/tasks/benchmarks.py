@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grpo_replay.errors import DataError
+from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.clock import make_problems
 from grpo_replay.tasks.problems import first, load_problems, with_readable_golds, write_problems
 
@@ -21,6 +22,7 @@ def make_benchmark(
 
     Raises ConfigError where the data file is missing, DataError where its content is wrong.
     """
+    task = settings.task or DEFAULT_TASK
     if settings.source == "clock":
         problems = make_problems(
             settings.steps,
@@ -30,7 +32,8 @@ def make_benchmark(
             settings.seed,
             split="benchmark",
         )
-        write_problems(output, [dict(problem) for problem in problems])
+        generated = [dict(problem) for problem in problems]
+        write_problems(output, with_readable_golds("clock", generated, task))
         return
     everything = load_problems(settings, Path(output))
     if len(everything) != settings.n_problems:
@@ -38,5 +41,5 @@ def make_benchmark(
             f"{settings.file}: expected n_problems = {settings.n_problems}, found "
             f"{len(everything)}; get the whole file, or correct n_problems in the study"
         )
-    readable = with_readable_golds(settings.file, everything)
+    readable = with_readable_golds(settings.file, everything, task)
     write_problems(output, first(readable, settings.limit))

@@ -20,6 +20,7 @@ from grpo_replay.ranges import (
     Seed,
     Tokens,
 )
+from grpo_replay.tasks.any_task import AnyTask
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")]
 
@@ -75,7 +76,18 @@ class FileProblems(DataFile):
     max_dropped: CountOrZero = 0
 
 
-class ClockBenchmarkProblems(Strict):
+class BenchmarkTask(Strict):
+    """A benchmark may have a task of its own: its prompt and its verifiers."""
+
+    task: AnyTask | None = None
+
+    @property
+    def chance(self) -> float:
+        """Accuracy in percent of an answer that is drawn at random, as far as the problems tell."""
+        return 0.0
+
+
+class ClockBenchmarkProblems(BenchmarkTask):
     """The problems of a generated benchmark: chains of one length."""
 
     source: Literal["clock"]
@@ -99,7 +111,7 @@ class ClockBenchmark(ClockBenchmarkProblems):
         return 100.0 / self.hours
 
 
-class FileBenchmarkProblems(DataFile):
+class FileBenchmarkProblems(DataFile, BenchmarkTask):
     """The problems of a benchmark; `n_problems` is checked on loading, `limit` keeps the first
     ones.
     """
@@ -114,11 +126,6 @@ class FileBenchmark(FileBenchmarkProblems):
 
     title: Line
     k: Samples
-
-    @property
-    def chance(self) -> float:
-        """Free-form answers: a random one is never right."""
-        return 0.0
 
 
 TrainingProblems = Annotated[ClockProblems | FileProblems, Field(discriminator="source")]

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayWarning
 from grpo_replay.files import write_text
+from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.clock import make_problems as make_clock_problems
 from grpo_replay.tasks.hub import download_problems
+from grpo_replay.tasks.task import Task
 
 if TYPE_CHECKING:
     from grpo_replay.tasks.config import ClockProblems, DataFile, FileProblems
@@ -140,19 +142,16 @@ def first(problems: list[dict[str, Any]], limit: int | None) -> list[dict[str, A
 
 
 def with_readable_golds(
-    name: str, problems: Iterable[dict[str, Any]], max_dropped: int = 0
+    name: str, problems: Iterable[dict[str, Any]], task: Task, max_dropped: int = 0
 ) -> list[dict[str, Any]]:
-    """The problems whose gold answer the verifiers can read; of others at most `max_dropped`.
+    """The problems whose gold answer the task can judge by; of others at most `max_dropped`.
 
     Raises DataError naming the first problem that is one too many.
     """
-    # Imported here: sampling and training read problems without paying for the symbolic algebra.
-    from grpo_replay.tasks.math import check_gold
-
     kept, dropped = [], []
     for problem in problems:
         try:
-            check_gold(problem["answer"])
+            task.check_gold(problem)
             kept.append(problem)
         except DataError as error:
             dropped.append(problem["id"])
@@ -168,7 +167,9 @@ def with_readable_golds(
     return kept
 
 
-def make_problems(settings: "ClockProblems | FileProblems", output: Path | str) -> None:
+def make_problems(
+    settings: "ClockProblems | FileProblems", output: Path | str, task: Task = DEFAULT_TASK
+) -> None:
     """Write a study's training problems: generated, or the first `limit` of a data file.
 
     Raises ConfigError where the data file is missing, DataError where a problem or gold is wrong.
@@ -180,8 +181,9 @@ def make_problems(settings: "ClockProblems | FileProblems", output: Path | str) 
                 settings.steps, settings.count, settings.hours, settings.max_step, settings.seed
             )
         ]
+        problems = with_readable_golds("problems", problems, task)
     else:
         problems = load_problems(settings, Path(output), blank_answers=settings.max_dropped > 0)
         problems = first(problems, settings.limit)
-        problems = with_readable_golds(settings.file, problems, settings.max_dropped)
+        problems = with_readable_golds(settings.file, problems, task, settings.max_dropped)
     write_problems(output, problems)

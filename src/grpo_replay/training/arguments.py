@@ -25,6 +25,7 @@ def trainer_arguments(job: TrainingRun, run: Path) -> GRPOConfig:
         output_dir=str(run),
         seed=job.cell.seed,
         max_steps=training.steps * updates,
+        reward_weights=[reward.weight for reward in job.rewards],
         num_generations=training.group_size,
         per_device_train_batch_size=job.micro_batch,
         gradient_accumulation_steps=training.mini_batch // rows,

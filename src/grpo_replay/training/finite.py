@@ -34,20 +34,17 @@ def bound_log_ratio(logprobs_RT: torch.Tensor, stored_RT: torch.Tensor) -> torch
 
 
 def check_rollouts(rollouts: list[Rollout], step: int) -> None:
-    """Refuse rewards and log-probabilities that cannot be learnt from (a reward may be missing).
+    """Refuse log-probabilities that cannot be learnt from (`tasks/rewards.py` looks at rewards).
 
     Raises:
         TrainingError: names step, rollouts and problems.
     """
-    rewards = [r for r in rollouts if math.isinf(r.reward)]
-    logprobs = [r for r in rollouts if not np.isfinite(r.behavior_logprobs).all()]
-    for what, bad, repair in (
-        ("rewards are infinite", rewards, "mend the reward, which must be a number or None"),
-        ("log-probabilities of the model are not finite", logprobs, REPAIR),
-    ):
-        if bad:
-            names = listing((_name(r) for r in bad), ROWS_NAMED)
-            raise TrainingError(f"training step {step}: {what}: {names}. {repair}")
+    if bad := [r for r in rollouts if not np.isfinite(r.behavior_logprobs).all()]:
+        names = listing((_name(r) for r in bad), ROWS_NAMED)
+        raise TrainingError(
+            f"training step {step}: log-probabilities of the model are not finite: {names}. "
+            f"{REPAIR}"
+        )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import torch
 from grpo_replay.errors import GrpoReplayError, GrpoReplayWarning, TrainingError
 from grpo_replay.files import write_json
 from grpo_replay.study.config import Checkpoints, Training
+from grpo_replay.tasks.any_task import task_of
 from grpo_replay.training.prompt_length import compare_count
 from grpo_replay.training.rollout_server import check_server
 from grpo_replay.training.run_training import Watcher, train_policy
@@ -71,11 +72,12 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
 def _look_ahead(job: dict[str, Any]) -> None:
     # Here, where what is said reaches the terminal, however many processes train.
     training, start_model = Training(**job["settings"]["training"]), Path(job["start_model"])
+    task = task_of(job["settings"].get("task"))
     if training.rollout_engine == "vllm_server":
         check_server(training, start_model)
     if job["expected_prompts"]:
         longest = training.max_prompt_tokens
-        compare_count(start_model, Path(job["problems"]), longest, job["expected_prompts"])
+        compare_count(start_model, Path(job["problems"]), longest, job["expected_prompts"], task)
 
 
 def follow(lines: Iterable[str], watchers: Sequence[Watcher]) -> list[str]:

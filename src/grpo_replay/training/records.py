@@ -19,8 +19,8 @@ REPLAY_COLUMNS = (
     *("advantage", "reward", "length", "truncated", "replayed", "log_ratio"),
 )
 ROLLOUT_COLUMNS = (
-    *("step", "rollout_id", "group_id", "problem_id", "text", "reward", "advantage", "length"),
-    *("truncated", "survived"),
+    *("step", "rollout_id", "group_id", "problem_id", "text", "reward", "correct", "advantage"),
+    *("length", "truncated", "survived"),
 )
 
 

@@ -15,13 +15,16 @@ from grpo_replay.methods.rollout import Rollout
 class Round:
     """One training step. Times are `time.perf_counter()` readings.
 
-    `rewards` has shape (rollouts of all processes,), `problem_ids` is of this process's rows.
+    `rewards` has shape (rollouts of all processes,), `reward_means` is each function's mean over
+    them; `problem_ids` and `correct` are of this process's rows.
     """
 
     step: int
     started: float = field(default_factory=time.perf_counter)
     generation_seconds: float = 0.0
     rewards: np.ndarray | None = None
+    reward_means: dict[str, float | None] = field(default_factory=dict)
+    correct: list[bool] = field(default_factory=list)
     problem_ids: list[str] = field(default_factory=list)
     scored: float = 0.0
     fresh: list[Rollout] = field(default_factory=list)
@@ -75,6 +78,7 @@ def local_rollouts(
                 birth_step=round_.step,
                 truncated=int(completions[row, length - 1]) not in end_tokens,
                 kept=bool(groups.kept[index]),
+                correct=round_.correct[row],
             )
         )
     return rollouts

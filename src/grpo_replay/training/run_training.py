@@ -7,8 +7,6 @@ failed job loses nothing.
 
 import os
 import shutil
-import warnings
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,19 +16,21 @@ from datasets import Dataset
 from transformers import AutoTokenizer
 from transformers.trainer_callback import PrinterCallback
 
-from grpo_replay.errors import ConfigError, DataError, GrpoReplayWarning
+from grpo_replay.errors import ConfigError, DataError
 from grpo_replay.files import replace_folder, write_json
 from grpo_replay.models.end_tokens import end_token_ids
 from grpo_replay.models.load import load_model
 from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell
 from grpo_replay.study.config import Checkpoints, Training
-from grpo_replay.tasks.math import guarded_training_reward
+from grpo_replay.tasks.problems import read_problems
+from grpo_replay.tasks.task import Task
 from grpo_replay.training.arguments import trainer_arguments
 from grpo_replay.training.checkpoints import SaveEvery, agreed_checkpoint, other_runs, run_key
 from grpo_replay.training.prompt_length import short_prompts
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import rollout_engine
+from grpo_replay.training.scoring import Scoring
 from grpo_replay.training.seeds import purpose_seed
 from grpo_replay.training.sharding import check_sharding
 from grpo_replay.training.trainer import ReplayGRPOTrainer
@@ -120,11 +120,11 @@ def build_trainer(
     with rollout_engine(job.training):
         trainer = ReplayGRPOTrainer(
             model=model,
-            reward_funcs=boxed_answer_reward,
             args=arguments,
-            train_dataset=training_set(problems, tokenizer, job.training, job.cell.seed),
+            train_dataset=training_set(problems, tokenizer, job.training, job.task, job.cell.seed),
             processing_class=tokenizer,
             method=job.method,
+            scoring=Scoring(job.task, job.rewards, read_problems(problems)),
             seed=job.cell.seed,
             records=records,
             **overrides,
@@ -134,7 +134,9 @@ def build_trainer(
     return trainer
 
 
-def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) -> Dataset:
+def training_set(
+    problems: Path, tokenizer: Any, training: Training, task: Task, seed: int
+) -> Dataset:
     """The prompts of a whole run, one row a group, in the order in which the steps use them.
 
     Prompts of more than `max_prompt_tokens` are left out; the rest are shuffled, again and again
@@ -144,7 +146,7 @@ def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) 
     Raises:
         DataError: where fewer prompts are left than a step needs.
     """
-    rows, kept = short_prompts(problems, tokenizer, training.max_prompt_tokens)
+    rows, kept = short_prompts(problems, tokenizer, training.max_prompt_tokens, task)
     print(f"{len(kept)} of {len(rows)} prompts have at most {training.max_prompt_tokens} tokens")
     needed = training.rollouts_per_step // training.group_size
     if len(kept) < needed:
@@ -156,22 +158,6 @@ def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) 
     passes = -(-needed * training.steps // len(kept))
     order = np.concatenate([random.permutation(len(kept)) for _ in range(passes)])
     return Dataset.from_list([kept[i] for i in order[: needed * training.steps]])
-
-
-def boxed_answer_reward(completions: list, answer: list[str], **_: Any) -> list[float]:
-    """+1 where the last box equals the answer, else -1 (paper, section "Verifiers")."""
-    rewards = [
-        guarded_training_reward(completion[0]["content"], gold)
-        for completion, gold in zip(completions, answer, strict=True)
-    ]
-    if errors := Counter(reward.error for reward in rewards if reward.error):
-        warnings.warn(
-            f"training reward: {errors.total()} of {len(rewards)} answers count as wrong since "
-            f"judging them raised {', '.join(errors)}",
-            GrpoReplayWarning,
-            stacklevel=2,
-        )
-    return [reward.value for reward in rewards]
 
 
 def _show_live(live: Path, folder: Path) -> None:

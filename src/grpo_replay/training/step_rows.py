@@ -26,6 +26,7 @@ def rollout_rows(rollouts: list[Rollout], texts: list[str]) -> list[dict]:
             "problem_id": r.problem_id,
             "text": text,
             "reward": None if math.isnan(r.reward) else r.reward,
+            "correct": r.correct,
             "advantage": r.advantage,
             "length": len(r.completion_ids),
             "truncated": r.truncated,
@@ -63,6 +64,7 @@ def step_summary(step: int, done: Round, logs: dict[str, float], skipped: int) -
     return {
         "step": step,
         **_rewards_and_lengths(fresh),
+        **{f"reward/{name}": mean for name, mean in done.reward_means.items()},
         **_groups(fresh),
         **_sampler(fresh),
         **_replay(batch, step),
@@ -81,8 +83,8 @@ def step_summary(step: int, done: Round, logs: dict[str, float], skipped: int) -
 
 def _rewards_and_lengths(fresh: list[Rollout]) -> dict:
     scored = [r for r in fresh if not math.isnan(r.reward)]
-    correct = [len(r.completion_ids) for r in scored if r.reward > 0]
-    wrong = [len(r.completion_ids) for r in scored if r.reward <= 0]
+    correct = [len(r.completion_ids) for r in scored if r.correct]
+    wrong = [len(r.completion_ids) for r in scored if not r.correct]
     return {
         "reward/mean": _mean([r.reward for r in scored]),
         "reward/unscored": len(fresh) - len(scored),
@@ -95,11 +97,13 @@ def _rewards_and_lengths(fresh: list[Rollout]) -> dict:
 
 def _groups(fresh: list[Rollout]) -> dict:
     groups = group_by_query(fresh)
-    same = [group[0].group_mean for group in groups if group[0].group_std == 0]
+    # Equal rewards; a group without any has no mean.
+    same = [g for g in groups if g[0].group_std == 0 and not math.isnan(g[0].group_mean)]
+    right = sum(all(r.correct for r in group) for group in same)
     return {
         "groups/count": len(groups),
-        "groups/all_correct_percent": 100 * sum(mean > 0 for mean in same) / len(groups),
-        "groups/all_wrong_percent": 100 * sum(mean <= 0 for mean in same) / len(groups),
+        "groups/all_correct_percent": 100 * right / len(groups),
+        "groups/all_wrong_percent": 100 * (len(same) - right) / len(groups),
         "survivors/rollouts": sum(r.has_signal for r in fresh),
     }
 

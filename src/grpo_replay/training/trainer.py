@@ -29,6 +29,7 @@ from grpo_replay.training.empty_updates import SkipEmptyUpdates
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.rollout_engine import seed_rollouts
 from grpo_replay.training.round import Round, local_rollouts
+from grpo_replay.training.scoring import Scoring
 from grpo_replay.training.seeds import purpose_seed
 from grpo_replay.training.sharding import save_whole
 from grpo_replay.training.step_rows import replay_rows, rollout_rows, step_summary
@@ -39,6 +40,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
 
     Args:
         method: a part on every axis.
+        scoring: what completions are worth, and which are right.
         seed: the cell's; each purpose gets a generator of its own from it.
         records: where the main process writes what happened.
         *args, **kwargs: for `trl.GRPOTrainer`. The data set has the columns `prompt`, `answer`
@@ -46,9 +48,16 @@ class ReplayGRPOTrainer(GRPOTrainer):
     """
 
     def __init__(
-        self, *args: Any, method: Method, seed: int, records: TrainingRecords, **kwargs: Any
+        self,
+        *args: Any,
+        method: Method,
+        scoring: Scoring,
+        seed: int,
+        records: TrainingRecords,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, reward_funcs=scoring.functions, **kwargs)
+        self.scoring = scoring
         self.select = method.select.start(purpose_seed(seed, "select"))
         self.advantage = method.advantage.start(purpose_seed(seed, "advantage"))
         self.replay = method.replay.start(purpose_seed(seed, "draw"))
@@ -108,9 +117,14 @@ class ReplayGRPOTrainer(GRPOTrainer):
     def _calculate_rewards(
         self, inputs: list, prompts: list, completions: list, completion_ids_list: list
     ) -> torch.Tensor:
-        rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        rows = self.scoring.with_columns(inputs)
+        rewards = super()._calculate_rewards(rows, prompts, completions, completion_ids_list)
+        self.scoring.check(self._round.step)
         # Kept because TRL's own advantages (sample std, 1e-4, unscored as 0) are not the paper's.
-        self._round.rewards = rewards[:, 0].double().cpu().numpy()  # of all processes
+        values_NF = rewards.double().cpu().numpy()  # of all processes
+        self._round.rewards = self.scoring.totals(values_NF)
+        self._round.reward_means = self.scoring.means(values_NF)
+        self._round.correct = self.scoring.correct(inputs, completions)
         self._round.problem_ids = [row["problem_id"] for row in inputs]
         return rewards
 

@@ -154,13 +154,14 @@ def disagreements(results: Path, cells: str = "*") -> pd.DataFrame:
 def training_overview(results: Path, cell: str) -> pd.DataFrame:
     """The problems that a cell trained on, the most replayed first: one row a problem.
 
-    Columns: rollouts sampled, of these correct (reward above 0) and survived (in a group of mixed
-    rewards), replays (rows of later steps), most_replays of one rollout, oldest replay in steps.
+    Columns: rollouts sampled, of these correct (the first verifier's word) and survived (in a group
+    of mixed rewards), replays (rows of later steps), most_replays of one rollout, oldest replay in
+    steps.
     """
     sampled, trained = _records(results, cell)
     replays = trained[trained["replayed"].astype(bool)]
     counts = replays.groupby(["problem_id", "rollout_id"]).size()
-    groups = sampled.assign(correct=sampled["reward"] > 0).groupby("problem_id")
+    groups = sampled.groupby("problem_id")
     frame = pd.DataFrame(
         {
             "rollouts": groups.size(),
@@ -225,6 +226,8 @@ def _records(results: Path, cell: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     sampled, trained = (
         pd.read_parquet(existing(path)) for path in (files.rollouts, files.trained_rows)
     )
+    if "correct" not in sampled:  # written when a reward above 0 was all that correct meant
+        sampled = sampled.assign(correct=sampled["reward"] > 0)
     return sampled, trained
 
 

@@ -87,7 +87,7 @@ def _accuracy_panel(
 
 
 def _mean_chance(study: Study, metric: str) -> float:
-    chances = [chance_percent(b)[SHORT[metric]] for b in study.benchmarks.values()]
+    chances = [chance_percent(study, b)[SHORT[metric]] for b in study.benchmarks.values()]
     return sum(chances) / len(chances)
 
 

@@ -46,7 +46,7 @@ def build(study: Study, scores: pd.DataFrame, config: str) -> Table:
 
 
 def _chance_row(study: Study, scale: str) -> Row:
-    chances = {name: chance_percent(b) for name, b in study.benchmarks.items()}
+    chances = {name: chance_percent(study, b) for name, b in study.benchmarks.items()}
     numbers: dict[str, Number | None] = {
         f"{name}_{part}": Number(value)
         for name, parts in chances.items()

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from grpo_replay.errors import DataError
+from grpo_replay.tasks.task import TIMEOUT_SECONDS, Grade
 
 from .boxes import last_boxed
 from .guard import Raised, guarded
@@ -13,24 +13,7 @@ from .pool import Question, Reply, ask_all
 from .reward import training_reward
 from .rules import aligned, clean, decide, is_number
 
-TIMEOUT_SECONDS = 5.0
 _Box = str | None | Raised  # the content of the last box, or what was raised in search of it
-
-
-@dataclass(frozen=True)
-class Grade:
-    """One verdict: `method` tells which rule spoke, `extracted` is the content of the last box.
-
-    `timed_out`: the answer could not be decided within its time and counts as wrong. `error`: what
-    was raised instead of a verdict, or how the grading process ended (memory, a signal); such an
-    answer counts as wrong, too.
-    """
-
-    correct: bool
-    method: str
-    extracted: str | None
-    timed_out: bool = False
-    error: str | None = None
 
 
 class Reward(NamedTuple):
