@@ -8,6 +8,7 @@ import pytest
 from tracked_cells import FILE, make_records
 
 from grpo_replay.files import write_json, write_text
+from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell, config_hash, expand, resolve
 from grpo_replay.study.config import Study
 from grpo_replay.study.file import load_study
@@ -41,7 +42,7 @@ def test_a_parent_carries_mean_spread_and_figure(results: Path, two_seeds: Study
     cells = [c for c in expand(two_seeds).values() if c.method == "ours"]
     accuracy = {(10, 42): 40.0, (10, 43): 60.0, (1, 42): 30.0, (1, 43): 36.0}
     for cell in cells:
-        finish(results, two_seeds, cell, accuracy[cell.tau_max, cell.seed])
+        finish(results, two_seeds, cell, accuracy[axes_of(cell).tau_max, cell.seed])
     store = Store(two_seeds.study, results)
     sync_summaries(store, two_seeds, results)
     (parent,) = store.runs(stage="summary", method="ours")
@@ -53,3 +54,27 @@ def test_a_parent_carries_mean_spread_and_figure(results: Path, two_seeds: Study
     assert metrics["settings/replay.tau_max 1 avg_sd"] == pytest.approx(stdev([30, 36]))
     names = [artifact.path for artifact in store.client.list_artifacts(parent.info.run_id)]
     assert names == ["reward_over_seeds.png"]
+
+
+def test_a_parent_shows_whatever_is_varied(results: Path, tmp_path: Path) -> None:
+    vary = "vary: {replay.tau_max: [1, 10]}"
+    text = FILE.read_text(encoding="utf-8")
+    assert vary in text
+    both = "vary: {replay.tau_max: [1, 10], loss.high: [0.28, 0.4]}"
+    write_text(tmp_path / "studies" / "tiny.yaml", text.replace(vary, both))
+    study = load_study(tmp_path / "studies" / "tiny.yaml")
+    for cell in expand(study).values():
+        if cell.method == "ours":
+            finish(results, study, cell, 40.0 + 10 * len(cell.varied))
+    store = Store(study.study, results)
+    sync_summaries(store, study, results)
+    (parent,) = store.runs(stage="summary", method="ours")
+    assert {
+        n: v
+        for n, v in parent.data.metrics.items()
+        if n.startswith("settings/") and n.endswith(" avg")
+    } == {
+        "settings/replay.tau_max 1 avg": 50.0,
+        "settings/loss.high 0.4 avg": 50.0,
+        "settings/loss.high 0.4 replay.tau_max 1 avg": 60.0,
+    }

@@ -36,10 +36,14 @@ def results(tmp_path: Path) -> Path:
 
 def write_scores(results: Path) -> None:
     axes = {"scale": "s", "tau_max": None, "replay_ratio": None, "alpha": None, "seed": None}
+    axes["varied"] = "{}"
+    varied = '{"replay.tau_max": 10, "select.keep": 4}'
     cells = [
         axes | {"cell": "s/base", "method": "base"},
         axes | {"cell": GRPO, "method": "grpo", "seed": 42},
-        axes | {"cell": OURS, "method": "ours", "seed": 42, "tau_max": 10, "alpha": 0.5},
+        axes
+        | {"cell": OURS, "method": "ours", "seed": 42, "tau_max": 10, "alpha": 0.5}
+        | {"varied": varied},
     ]
     rows = [
         cell
@@ -117,6 +121,9 @@ def test_cells_stand_in_the_studys_order_with_their_means(results: Path) -> None
     assert list(cells.index) == ["s/base", GRPO, OURS]
     assert set(cells["avg"]) == {50.0} and set(cells["pass"]) == {100.0}
     assert cells.loc[OURS, "tau_max"] == 10
+    # What has no column among the axes of replay has one under its path.
+    assert cells.loc[OURS, "select.keep"] == 4 and cells["select.keep"].isna().sum() == 2
+    assert "replay.tau_max" not in cells
     assert cells.loc[["s/base", GRPO], "tau_max"].isna().all()
     assert list(tables.study_cells(results, "*ours*").index) == [OURS]
 

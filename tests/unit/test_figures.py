@@ -31,7 +31,7 @@ from grpo_replay.reporting.figures import (
     training,
 )
 from grpo_replay.reporting.figures.catalogue import FIGURES
-from grpo_replay.reporting.numbers.settings import all_settings, default_settings
+from grpo_replay.reporting.numbers.conditions import all_conditions, main_conditions
 from grpo_replay.results.scores import collect_scores, read_scores
 from grpo_replay.results.trained_rows import reuse_counts, trained_rows
 from grpo_replay.results.training_metrics import log_ratio_by_age
@@ -226,7 +226,7 @@ def test_a_studys_own_methods_are_written_with_the_symbols_of_the_tables(tmp_pat
 
 
 def test_few_missing_cells_are_named(results):
-    settings = all_settings(small_study())
+    settings = all_conditions(small_study())
     scores = read_scores(results)
     title = curves.heading(small_study(), scores[scores["cell"] != OURS], settings, "Title")
     assert title.splitlines()[-1] == f"not finished: {OURS}"
@@ -340,7 +340,7 @@ def test_a_uniform_priority_has_no_alpha_to_differ_in():
     varied = {"replay.tau_max": [30], "replay.ratio": [1.0]}
     replaying = {"methods": ["uniform-pool", "ours"], "vary": varied, **block}
     study = small_study(grid=[{"methods": ["grpo"], **block}, replaying])
-    found = {s.method: problems._difference(s) for s in all_settings(study)}
+    found = {s.method: labels.varied_name(s.varied) for s in all_conditions(study)}
     assert found == {
         "base": "",
         "grpo": "",
@@ -351,7 +351,7 @@ def test_a_uniform_priority_has_no_alpha_to_differ_in():
 
 def test_gain_is_the_paired_difference(small):
     study, scores = small_study(), read_scores(small)
-    settings = {s.method: s for s in default_settings(study, "s")}
+    settings = {s.method: s for s in main_conditions(study, "s")}
     number = problems.gain_number(scores, settings["ours"], settings["grpo"], None)
     ours = [100, 50, 100, 0, 50, 100, 0, 50, 0]
     grpo = [50, 0, 100, 0, 0, 50, 0, 0, 0]

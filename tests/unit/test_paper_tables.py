@@ -32,10 +32,12 @@ from grpo_replay.reporting.paper import (
     training,
 )
 from grpo_replay.reporting.paper.catalogue import PAPER_TABLES, paper_tables
-from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY, Point, Source
+from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY, replayed
 from grpo_replay.reporting.tables import catalogue
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.results.scores import collect_scores, read_scores
 from grpo_replay.statistics.metrics import accuracy_efficiency_score
+from grpo_replay.study.axes import TAU_MAX
 from grpo_replay.study.cells import expand
 from grpo_replay.study.file import load_study
 
@@ -225,9 +227,9 @@ def test_cells_are_found_by_their_axes_whatever_their_method_is_called():
         block["methods"] = ["best" if m == "ours" else m for m in block["methods"]]
     source = Source(small_study(methods=renamed, grid=blocks), None, None, CONFIG)
     assert source.at("xs", METHOD).method == "best"
-    assert source.at("s", METHOD).tau_max == 10
-    assert source.at("s", Point("anchored", "rollout", "abs_advantage", 60)).tau_max == 60
-    assert source.at("s", Point("pool", "rollout", "abs_advantage")).cells == ()
+    assert source.at("s", METHOD).axes.tau_max == 10
+    assert source.at("s", METHOD.at({TAU_MAX: 60})).axes.tau_max == 60
+    assert source.at("s", replayed("pool", "rollout", "abs_advantage")).cells == ()
     assert source.at("s", NO_REPLAY).cells[0].cell == "s/grpo-seed42"
     assert source.ablation_scales == ["s"]
     even = Source(small_study(grid=[small_study().grid[0].model_dump()]), None, None, CONFIG)

@@ -5,24 +5,27 @@ import io
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from reporting_inputs import CONFIG, read_csv, small_study, write_cell, write_metrics
 
+from grpo_replay.reporting.numbers.conditions import all_conditions, main_conditions
 from grpo_replay.reporting.numbers.number import Number
-from grpo_replay.reporting.numbers.settings import all_settings, default_settings
 from grpo_replay.reporting.tables import catalogue
 from grpo_replay.reporting.tables.html import to_html
 from grpo_replay.reporting.tables.latex import tex, to_latex
-from grpo_replay.reporting.tables.notes import missing_notes
+from grpo_replay.reporting.tables.notes import missing
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table, number_text
 from grpo_replay.results.scores import collect_scores
 from grpo_replay.study.cells import expand, select
 from grpo_replay.study.config import Study
 
-OURS, AGED = "s/ours-seed42", "s/ours-replay.tau_max{}-seed42"
+OURS_10 = "s/ours-seed42"  # at its default age, which no id names
+OURS = "s/ours-replay.tau_max{}-seed42"
 
 
 def fill(study: Study, results, correct_by_cell: dict[str, tuple]) -> None:
@@ -51,8 +54,8 @@ def main(tmp_path_factory):
         "s/base": (2, 1),
         "s/grpo-seed42": (5, 4),
         "s/uniform-pool-seed42": (4, 4),
-        OURS: (8, 10),
-        AGED.format(1): (0, 0),
+        OURS_10: (8, 10),
+        OURS.format(1): (0, 0),
     }
     fill(small_study(), folder, finished)
     with contextlib.redirect_stderr(io.StringIO()) as stderr:
@@ -107,20 +110,20 @@ def test_the_command_declares_the_gpus_of_what_is_missing():
     study = small_study()
     scales = {name: scale.model_copy(update={"gpus": 2}) for name, scale in study.scales.items()}
     study = study.model_copy(update={"scales": scales})
-    settings, nothing = default_settings(study, "s")[:1], pd.DataFrame({"cell": []})
-    notes = missing_notes(study, nothing, settings, "study=tiny results=/elsewhere")
+    settings, nothing = main_conditions(study, "s")[:1], pd.DataFrame({"cell": []})
+    notes = missing(Source(study, nothing, Path(), "study=tiny results=/elsewhere"), settings)
     command = "snakemake --cores all --resources gpu=2 --config study=tiny results=/elsewhere"
     assert notes == [f"missing: s/base; make it with: `{command} only='s/base'`"]
 
 
 def test_the_command_makes_what_is_missing_and_nothing_else():
     study = small_study()
-    settings, cells = all_settings(study), expand(study)
+    settings, cells = all_conditions(study), expand(study)
     scored = pd.DataFrame({"cell": ["s/base"]})
-    (note,) = missing_notes(study, scored, settings, "study=tiny")
+    (note,) = missing(Source(study, scored, Path(), "study=tiny"), settings)
     assert note.endswith("make them with: `snakemake --cores all --config study=tiny`")
     of_s = [setting for setting in settings if setting.scale == "s"]
-    (note,) = missing_notes(study, scored, of_s, "study=tiny")
+    (note,) = missing(Source(study, scored, Path(), "study=tiny"), of_s)
     only = note.partition(" only='")[2].removesuffix("'`")
     assert set(select(cells, only)) == {c for c in cells if c.startswith("s/")} - {"s/base"}
 
@@ -149,7 +152,7 @@ def test_significant_differences_are_marked(tmp_path):
         "s/base": (0, 0),
         "s/grpo-seed42": (40, 40),
         "s/uniform-pool-seed42": (40, 42),
-        OURS: (60, 60),
+        OURS_10: (60, 60),
     }
     fill(study, tmp_path, finished)
     catalogue.main_table(study, tmp_path, tmp_path / "main", CONFIG)
@@ -186,9 +189,9 @@ def test_several_seeds_give_the_mean_and_an_interval_over_seeds(tmp_path):
 def test_age_table_by_hand(tmp_path):
     study = small_study()
     fill(
-        study, tmp_path, {"s/grpo-seed42": (5, 4), AGED.format(1): (6, 5), AGED.format(60): (4, 5)}
+        study, tmp_path, {"s/grpo-seed42": (5, 4), OURS.format(1): (6, 5), OURS.format(60): (4, 5)}
     )
-    folder = tmp_path / "cells" / AGED.format(1)
+    folder = tmp_path / "cells" / OURS.format(1)
     steps = [(1, 0.001, None), (2, 0.002, 0.01), (3, 0.003, 0.03)]
     write_metrics(
         folder,
@@ -205,8 +208,8 @@ def test_age_table_by_hand(tmp_path):
     assert first["clip_replay_percent_n"] == "2"
     text = (tmp_path / "age.md").read_text(encoding="utf-8")
     assert "0.200 (n=1) | 2.000 (n=1)" in text
-    assert f"missing: {OURS}; make it with" in text
-    assert f"only='{AGED.format(30)}'" in text
+    assert f"missing: {OURS_10}; make it with" in text
+    assert f"only='{OURS.format(30)}'" in text
 
 
 def test_a_study_without_ours_has_an_empty_age_table(tmp_path):
@@ -218,17 +221,17 @@ def test_a_study_without_ours_has_an_empty_age_table(tmp_path):
     assert "has no cells of the method ours" in (tmp_path / "age.md").read_text(encoding="utf-8")
 
 
-def test_default_settings_prefer_the_papers_age():
+def test_main_conditions_prefer_the_papers_age():
     ours = small_study().grid[1].model_dump()
     blocks = [{**ours, "methods": ["grpo"], "vary": {}}, ours]
-    settings = default_settings(small_study(grid=blocks), "s")
-    assert [(s.method, s.tau_max) for s in settings] == [
+    settings = main_conditions(small_study(grid=blocks), "s")
+    assert [(s.method, s.axes.tau_max) for s in settings] == [
         ("base", None),
         ("grpo", None),
         ("ours", 10),
     ]
     ours["vary"] = {"replay.tau_max": [4, 2]}
-    assert default_settings(small_study(grid=blocks), "s")[-1].tau_max == 4
+    assert main_conditions(small_study(grid=blocks), "s")[-1].axes.tau_max == 4
 
 
 def test_number_text():

@@ -5,25 +5,25 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
-from grpo_replay.reporting.figures.curves import age_groups, group_settings
+from grpo_replay.reporting.figures.curves import age_groups, group_conditions
 from grpo_replay.reporting.figures.training import figure2_groups
-from grpo_replay.reporting.numbers.settings import Setting
+from grpo_replay.reporting.numbers.conditions import Condition, PartialIdentity
 from grpo_replay.reporting.paper.catalogue import PAPER_TABLES
-from grpo_replay.reporting.paper.design_space import Point, Source
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.results.scores import SCHEMA
 from grpo_replay.study.config import Study
 
 
 @dataclass(frozen=True)
 class _Asked(Source):
-    """A source without results, which notes the settings that a table asks for."""
+    """A source without results, which notes the conditions that a table asks for."""
 
-    asked: list[Setting] = field(default_factory=list)
+    asked: list[Condition] = field(default_factory=list)
 
-    def at(self, scale: str, point: Point) -> Setting:
-        setting = super().at(scale, point)
-        self.asked.append(setting)
-        return setting
+    def at(self, scale: str, row: PartialIdentity) -> Condition:
+        condition = super().at(scale, row)
+        self.asked.append(condition)
+        return condition
 
 
 def cells_read(study: Study) -> dict[str, set[str]]:
@@ -31,13 +31,15 @@ def cells_read(study: Study) -> dict[str, set[str]]:
     what reads no cell (Table 7) is left out.
     """
     asked = {build.__name__: _asked_by(build, study) for build in PAPER_TABLES}
-    asked["figure2"] = group_settings(figure2_groups(study))
-    asked["figure3"] = group_settings(age_groups(study))
-    read = {name: {c.cell for s in settings for c in s.cells} for name, settings in asked.items()}
+    asked["figure2"] = group_conditions(figure2_groups(study))
+    asked["figure3"] = group_conditions(age_groups(study))
+    read = {
+        name: {c.cell for s in conditions for c in s.cells} for name, conditions in asked.items()
+    }
     return {name: cells for name, cells in read.items() if cells}
 
 
-def _asked_by(build, study: Study) -> list[Setting]:
+def _asked_by(build, study: Study) -> list[Condition]:
     source = _Asked(study, SCHEMA.empty_table().to_pandas(), Path(), config="")
     with redirect_stderr(StringIO()):  # where builders say that cells are missing: all are
         build(source)

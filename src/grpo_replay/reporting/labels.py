@@ -5,8 +5,11 @@ the colours alone are close to each other when printed in grey.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from grpo_replay.methods.method import Setting
+from grpo_replay.study.axes import ALPHA, RATIO, TAU_MAX
+from grpo_replay.study.cells import number_text
 from grpo_replay.study.config import Study
 
 BASE = "base"
@@ -22,7 +25,7 @@ _NAMES = {
 }
 # What people read in place of a part of a key: `sigma_g-query`, a study's own method, is σ_g-query.
 _SYMBOLS = {"sigma_g": "σ_g", "abs_advantage": "|A|"}
-_SETTINGS = {"replay.tau_max": "τ_max", "replay.ratio": "r", "replay.priority.alpha": "α"}
+_SETTINGS = {TAU_MAX: "τ_max", RATIO: "r", ALPHA: "α"}
 _FIGURE_SYMBOLS = {"σ_g": r"$\sigma_g$", "τ_max": r"$\tau_\mathrm{max}$", "α": r"$\alpha$"}
 
 
@@ -81,6 +84,11 @@ def setting_name(path: str) -> str:
     return _SETTINGS.get(path, path)
 
 
+def varied_name(varied: Iterable[tuple[str, Setting]]) -> str:
+    """What a condition varies, in words: `r 1, τ_max 30`."""
+    return ", ".join(f"{setting_name(path)} {number_text(value)}" for path, value in varied)
+
+
 def figure_text(text: str) -> str:
     """The same text with its symbols in matplotlib's math notation."""
     for symbol, math in _FIGURE_SYMBOLS.items():
@@ -99,6 +107,15 @@ def style_among(methods: Iterable[str], method: str) -> Style:
         return _STYLES[method]
     further = [name for name in methods if name not in _STYLES]
     return _FURTHER_STYLES[further.index(method) % len(_FURTHER_STYLES)]
+
+
+def variant_style(style: Style, position: int) -> Style:
+    """The look of the position-th condition of one method: its colour, other dashes and marker."""
+    if not position:
+        return style
+    others = [other for other in _FURTHER_STYLES if other.marker != style.marker]
+    further = others[(position - 1) % len(others)]
+    return replace(style, line=further.line, marker=further.marker)
 
 
 def age_style(position: int) -> Style:

@@ -5,6 +5,7 @@ problem: paired tests and intervals of means need them. A score that belongs to 
 configuration is left out, never shown.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -32,6 +33,7 @@ SCHEMA = pa.schema(
         ("tau_max", pa.int64()),
         ("replay_ratio", pa.float64()),
         ("alpha", pa.float64()),
+        ("varied", pa.string()),  # JSON: all that the cell varies from its method, by path
         ("seed", pa.int64()),
         ("benchmark", pa.string()),
         ("n_problems", pa.int64()),
@@ -69,7 +71,9 @@ def collect_scores(study: Study, results: Path, output: Path) -> None:
         if scores is None:
             _left_out(cell, CellFiles(results, cell.cell).scores)
         else:
+            varied = json.dumps(cell.varied, sort_keys=True)
             fields = {"study": study.study, **cell.model_dump(), **axes_of(cell)._asdict()}
+            fields["varied"] = varied
             rows += [
                 {**fields, "benchmark": name, **scores["benchmarks"][name]}
                 for name in study.benchmarks

@@ -1,11 +1,12 @@
 """Runs above the cells: one a scale and method with means over seeds, one with the tables."""
 
+import re
 from pathlib import Path
 from statistics import fmean, stdev
 
 from grpo_replay.files import digest, file_digest
 from grpo_replay.reporting.labels import BASE, figure_text, method_name
-from grpo_replay.reporting.numbers.settings import Setting, all_settings, default_settings
+from grpo_replay.reporting.numbers.conditions import Condition, all_conditions, main_conditions
 from grpo_replay.reporting.paper.printed_cells import tables_of
 from grpo_replay.results.progress import is_finished
 from grpo_replay.study.cells import number_text
@@ -16,49 +17,53 @@ from grpo_replay.tracking.runs import COMPLETE
 from grpo_replay.tracking.series import evaluation_metrics
 from grpo_replay.tracking.store import NOTE, Store
 
-# What a parent carries of settings other than its main one; spreads are there from two seeds on.
+# What a parent carries of conditions other than its main one; spreads are there from two seeds on.
 _SHORT = ("avg", "avg_sd", "pass", "pass_sd")
 
 
 def sync_summaries(store: Store, study: Study, results: Path) -> None:
     """Means, spreads and the figure over seeds in the parent of every scale and method."""
-    groups: dict[tuple[str, str], list[Setting]] = {}
-    for setting in all_settings(study):
-        groups.setdefault((setting.scale, setting.method), []).append(setting)
-    for (scale, method), settings in groups.items():
-        default = next(s for s in default_settings(study, scale) if s.method == method)
-        finished = {s: _finished(study, s, results) for s in settings}
+    groups: dict[tuple[str, str], list[Condition]] = {}
+    for condition in all_conditions(study):
+        groups.setdefault((condition.scale, condition.method), []).append(condition)
+    for (scale, method), conditions in groups.items():
+        default = next(s for s in main_conditions(study, scale) if s.method == method)
+        finished = {s: _finished(study, s, results) for s in conditions}
         if any(finished.values()):
             _sync_parent(store, default, finished)
 
 
-def _finished(study: Study, setting: Setting, results: Path) -> list[CellResults]:
-    cells = [cell for cell in setting.cells if is_finished(study, cell, results)]
+def _finished(study: Study, condition: Condition, results: Path) -> list[CellResults]:
+    cells = [cell for cell in condition.cells if is_finished(study, cell, results)]
     found = [CellResults(results, cell.cell) for cell in cells]
     return [cell for cell in found if cell.scores]
 
 
 def _sync_parent(
-    store: Store, default: Setting, finished: dict[Setting, list[CellResults]]
+    store: Store, default: Condition, finished: dict[Condition, list[CellResults]]
 ) -> None:
     run_id = store.parent(default.scale, default.method)
     run = store.client.get_run(run_id)
     metrics: dict[str, float] = {}
-    for setting, cells in finished.items():
+    for condition, cells in finished.items():
         values = over_seeds(cells)
-        if setting == default:
+        if condition == default:
             metrics |= values
         else:
             short = {n: values[f"eval/{n}"] for n in _SHORT if f"eval/{n}" in values}
-            metrics |= {f"settings/{_axes(setting)} {name}": short[name] for name in short}
-    tables = sorted({name for setting in finished for c in setting.cells for name in tables_of(c)})
+            # MLflow refuses commas and brackets in a name, and with it all that is sent along.
+            varied = re.sub(r"[^\w./: -]", "", _varied(condition))
+            metrics |= {f"settings/{varied} {name}": short[name] for name in short}
+    tables = sorted(
+        {name for condition in finished for c in condition.cells for name in tables_of(c)}
+    )
     text = (
-        f"Means over training seeds: `eval/...` of {_axes(default) or 'all its cells'}, `_sd` the "
-        "sample standard deviation (from two seeds on), `seeds` their number."
+        f"Means over training seeds: `eval/...` of {_varied(default) or 'all its cells'}, `_sd` "
+        "the sample standard deviation (from two seeds on), `seeds` their number."
     )
     store.set_tags(run, {NOTE: text, "tables": ", ".join(tables), "status": "complete"})
     store.set_metrics(run, metrics, step=0)
-    sha256 = digest({_axes(s): [c.digest() for c in cells] for s, cells in finished.items()})
+    sha256 = digest({_varied(s): [c.digest() for c in cells] for s, cells in finished.items()})
     if run.data.tags.get(COMPLETE) != sha256:
         name = figure_text(method_name(default.method))
         records = {
@@ -70,7 +75,7 @@ def _sync_parent(
 
 
 def over_seeds(cells: list[CellResults]) -> dict[str, float]:
-    """Mean and sample standard deviation of each evaluation metric over a setting's seeds."""
+    """Mean and sample standard deviation of each evaluation metric over a condition's seeds."""
     values = [evaluation_metrics(cell.scores) for cell in cells]
     if not values:
         return {}
@@ -80,8 +85,8 @@ def over_seeds(cells: list[CellResults]) -> dict[str, float]:
     return metrics | ({} if cells[0].cell.method == BASE else {"seeds": float(len(values))})
 
 
-def _axes(setting: Setting) -> str:
-    return ", ".join(f"{path} {number_text(value)}" for path, value in setting.varied)
+def _varied(condition: Condition) -> str:
+    return ", ".join(f"{path} {number_text(value)}" for path, value in condition.varied)
 
 
 def sync_results(store: Store, results: Path) -> None:

@@ -5,6 +5,7 @@ MLflow. `cells` is a glob over cell ids, as in `--config only=`. Functions retur
 called `show_*` return the same as HTML, with the problem above and the texts readable.
 """
 
+import json
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,6 +19,7 @@ from grpo_replay.reporting.browse.html import styled
 from grpo_replay.reporting.labels import BASE
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.scores import read_scores
+from grpo_replay.study.axes import REPLAY_AXES
 from grpo_replay.study.cells import Cell
 from grpo_replay.tasks.problems import read_problems
 
@@ -43,9 +45,9 @@ def existing(path: Path) -> Path:
 def study_cells(results: Path, cells: str = "*") -> pd.DataFrame:
     """The finished cells, in the study's order, by their axes and mean scores.
 
-    Returns one row a cell (index) with scale, method, tau_max, replay_ratio, alpha, seed, and the
-    unweighted means over the benchmarks `avg` and `pass` in percent (Table 1). An axis that a
-    method does not use is missing.
+    Returns one row a cell (index) with scale, method, tau_max, replay_ratio, alpha, seed, any other
+    setting that a cell varies, by its path, and the unweighted means over the benchmarks `avg` and
+    `pass` in percent (Table 1). What a method does not use or vary is missing.
 
     Raises:
         DataError: no scores, or a glob that matches no cell.
@@ -53,13 +55,21 @@ def study_cells(results: Path, cells: str = "*") -> pd.DataFrame:
     scores = read_scores(existing(StudyFiles(results).scores).parent)
     by_cell = scores.groupby("cell", sort=False)
     # `first` would skip missing axes; a cell's rows agree in them.
-    frame = by_cell[_AXES].head(1).set_index(by_cell.head(1)["cell"])
+    first = by_cell.head(1).set_index("cell")
+    frame = first[_AXES].join(_further_settings(first["varied"]))
     means = by_cell[["avg_at_k", "pass_at_k"]].mean()
     frame = frame.join(means.rename(columns={"avg_at_k": "avg", "pass_at_k": "pass"}))
     chosen = [cell for cell in frame.index if fnmatchcase(cell, cells)]
     if not chosen:
         raise DataError(f"{results}: no finished cell matches {cells!r}{_known(frame.index)}")
     return frame.loc[chosen].convert_dtypes()
+
+
+def _further_settings(varied: pd.Series) -> pd.DataFrame:
+    """What the cells vary besides the settings that have a column of their own."""
+    settings = [json.loads(text) for text in varied]
+    own = [{k: v for k, v in of_cell.items() if k not in REPLAY_AXES} for of_cell in settings]
+    return pd.DataFrame(own, index=varied.index)
 
 
 def as_cell(cells: pd.DataFrame, name: str) -> Cell:

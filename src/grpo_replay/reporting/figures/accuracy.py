@@ -17,19 +17,22 @@ from grpo_replay.reporting.figures.canvas import (
     panels,
     say_empty,
 )
-from grpo_replay.reporting.figures.curves import heading
+from grpo_replay.reporting.figures.curves import condition_lines, heading
 from grpo_replay.reporting.labels import BASE, GRPO, OURS, figure_text, method_name, method_style
 from grpo_replay.reporting.numbers.chance import chance_percent
-from grpo_replay.reporting.numbers.means import METRICS, Metric, mean_number
-from grpo_replay.reporting.numbers.number import DASH, Number
-from grpo_replay.reporting.numbers.settings import (
-    Setting,
-    age_settings,
-    default_settings,
+from grpo_replay.reporting.numbers.conditions import (
+    AgeSeries,
+    Condition,
+    Varied,
+    age_series,
     grpo_of,
-    tau_settings,
+    main_conditions,
+    rows_of,
+    scale_series,
     used_scales,
 )
+from grpo_replay.reporting.numbers.means import METRICS, Metric, mean_number
+from grpo_replay.reporting.numbers.number import DASH, Number
 from grpo_replay.reporting.numbers.significance import SHORT
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.config import Study
@@ -46,16 +49,16 @@ _CHANCE_LINE = {"color": "#444444", "linestyle": (0, (2, 3)), "linewidth": 1.2}
 def accuracy_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean avg@k and pass@k over the benchmarks by method and scale, with the chance line."""
     scores, scales = read_scores(results), used_scales(study)
-    by_scale = {scale: default_settings(study, scale) for scale in scales}
-    shown = [setting for settings in by_scale.values() for setting in settings]
-    # The same rows at every scale, in the order of the study; a method that a scale lacks is blank.
-    methods = [m for m in (BASE, *study.methods) if any(s.method == m for s in shown)]
+    by_scale = {scale: main_conditions(study, scale) for scale in scales}
+    shown = [condition for conditions in by_scale.values() for condition in conditions]
+    # The same rows at every scale, in the order of the study; what a scale lacks is blank.
+    rows = rows_of(study)
     title = heading(study, scores, shown, "Accuracy by method and scale")
-    height = 0.9 + 0.28 * len(methods)
+    height = 0.9 + 0.28 * len(rows)
     with panels(output_stem, 2, len(scales), 3.0, height, title, sharex="row") as (figure, axes):
         for (row, column), panel in np.ndenumerate(axes):
             metric, scale = METRICS[row], scales[column]
-            _accuracy_panel(panel, study, scores, by_scale[scale], methods, metric)
+            _accuracy_panel(panel, study, scores, by_scale[scale], rows, metric)
             panel.axvline(_mean_chance(study, metric), label="chance", **_CHANCE_LINE)
             panel.set_xlabel(f"mean {_METRIC_NAMES[metric]} (%)")
             if row == 0:
@@ -71,19 +74,21 @@ def _accuracy_panel(
     panel: Axes,
     study: Study,
     scores: pd.DataFrame,
-    settings: list[Setting],
-    methods: list[str],
+    conditions: list[Condition],
+    rows: list[tuple[str, Varied]],
     metric: Metric,
 ) -> None:
-    for setting in settings:
-        number, position = mean_number(scores, setting, metric), methods.index(setting.method)
+    for line in condition_lines(study, conditions):
+        number = mean_number(scores, line.condition, metric)
+        position = rows.index((line.condition.method, line.condition.varied))
         if number is not None:
-            draw_point(panel, number, position, method_style(study, setting.method))
+            draw_point(panel, number, position, line.style)
         else:
             across = panel.get_yaxis_transform()
             panel.text(0.5, position, "no finished cell", transform=across, **EMPTY_TEXT)
-    panel.set_yticks(range(len(methods)), [figure_text(method_name(m)) for m in methods])
-    panel.set_ylim(len(methods) - 0.5, -0.5)
+    names = [figure_text(Condition("", *row).name) for row in rows]
+    panel.set_yticks(range(len(rows)), names)
+    panel.set_ylim(len(rows) - 0.5, -0.5)
 
 
 def _mean_chance(study: Study, metric: str) -> float:
@@ -96,29 +101,28 @@ def _mean_chance(study: Study, metric: str) -> float:
 
 def tau_max_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean avg@k of `ours` against tau_max with intervals, a panel a scale, GRPO for reference."""
-    scores, by_scale = read_scores(results), age_settings(study, OURS)
-    shown = [setting for settings in by_scale.values() for setting in settings]
+    scores, every = read_scores(results), age_series(study, OURS)
+    shown = [condition for series in every for condition in series.conditions]
     title = heading(study, scores, shown, "Accuracy against the age limit of replay")
-    with panels(output_stem, 1, max(len(by_scale), 1), 4.2, 3.0, title) as (figure, axes):
-        if not by_scale:
+    with panels(output_stem, 1, max(len(every), 1), 4.2, 3.0, title) as (figure, axes):
+        if not every:
             say_empty(axes[0, 0], f"the study has no method {OURS}")
-        for panel, (scale, settings) in zip(axes[0], by_scale.items(), strict=False):
-            _tau_panel(panel, study, scores, scale, settings)
+        for panel, series in zip(axes[0], every, strict=False):
+            _tau_panel(panel, study, scores, series)
         for panel in axes[0]:
             panel.set_xlabel(figure_text("τ_max (steps)"))
             panel.set_ylabel("mean avg@k (%)")
         legend_below(figure)
 
 
-def _tau_panel(
-    panel: Axes, study: Study, scores: pd.DataFrame, scale: str, settings: list[Setting]
-) -> None:
-    numbers = [mean_number(scores, setting, "avg_at_k") for setting in settings]
+def _tau_panel(panel: Axes, study: Study, scores: pd.DataFrame, series: AgeSeries) -> None:
+    conditions = series.conditions
+    numbers = [mean_number(scores, condition, "avg_at_k") for condition in conditions]
     # Evenly spaced positions: 1, 10, 30, 60 lie too unevenly for a linear axis, and none is zero.
     # A missing age is nan, which breaks the line instead of bridging the gap.
     shown = [number or Number(float("nan")) for number in numbers]
     style = method_style(study, OURS)
-    _reference_line(panel, study, scores, scale)
+    _reference_line(panel, study, scores, series.scale)
     if any(numbers):
         panel.errorbar(
             range(len(shown)),
@@ -133,9 +137,10 @@ def _tau_panel(
         )
     else:
         say_empty(panel)
-    panel.set_title(f"scale {scale}")
-    panel.set_xticks(range(len(settings)), [str(setting.tau_max) for setting in settings])
-    panel.set_xlim(-0.4, len(settings) - 0.6)
+    further = series.name.removeprefix(method_name(OURS))
+    panel.set_title(f"scale {series.scale}{figure_text(further)}")
+    panel.set_xticks(range(len(conditions)), [str(c.axes.tau_max) for c in conditions])
+    panel.set_xlim(-0.4, len(conditions) - 0.6)
 
 
 def _errors(numbers: list[Number]) -> np.ndarray:
@@ -145,7 +150,7 @@ def _errors(numbers: list[Number]) -> np.ndarray:
 
 
 def _reference_line(panel: Axes, study: Study, scores: pd.DataFrame, scale: str) -> None:
-    grpo = grpo_of(default_settings(study, scale))
+    grpo = grpo_of(main_conditions(study, scale))
     number = mean_number(scores, grpo, "avg_at_k") if grpo else None
     if number is None:
         return
@@ -162,26 +167,23 @@ def _reference_line(panel: Axes, study: Study, scores: pd.DataFrame, scale: str)
 def method_tau_max_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean avg@k of every method at every tau_max, a heat map a scale; absent cells are blank."""
     scores, scales = read_scores(results), used_scales(study)
-    methods = [BASE, *study.methods]
-    by_place = {
-        (scale, method, setting.tau_max): setting
-        for scale in scales
-        for method in methods
-        for setting in tau_settings(study, scale, method)
-    }
-    taus = sorted({tau for _, _, tau in by_place if tau is not None})
-    title = heading(
-        study, scores, by_place.values(), "Method against the age limit, mean avg@k (%)"
-    )
-    size = (0.5 + 0.75 * (1 + len(taus)), 0.7 + 0.5 * len(methods))
+    every = [series for scale in scales for series in scale_series(study, scale)]
+    order = [BASE, *study.methods]
+    by_method = sorted(every, key=lambda series: order.index(series.conditions[0].method))
+    names = list(dict.fromkeys(series.name for series in by_method))
+    shown = [condition for series in every for condition in series.conditions]
+    taus = sorted({c.axes.tau_max for c in shown} - {None})
+    title = heading(study, scores, shown, "Method against the age limit, mean avg@k (%)")
+    size = (0.5 + 0.75 * (1 + len(taus)), 0.7 + 0.5 * len(names))
     with panels(output_stem, 1, len(scales), *size, title, sharey=True) as (_, axes):
         for panel, scale in zip(axes[0], scales, strict=True):
             numbers = {
-                (method, tau): mean_number(scores, setting, "avg_at_k")
-                for (of_scale, method, tau), setting in by_place.items()
-                if of_scale == scale
+                (series.name, c.axes.tau_max): mean_number(scores, c, "avg_at_k")
+                for series in every
+                if series.scale == scale
+                for c in series.conditions
             }
-            _heat_map(panel, numbers, methods, [None, *taus])
+            _heat_map(panel, numbers, names, [None, *taus])
             panel.set_title(f"scale {scale}")
             panel.set_xlabel(figure_text("τ_max (steps)"))
             if not any(numbers.values()):
@@ -192,22 +194,22 @@ def method_tau_max_figure(study: Study, results: Path, output_stem: Path) -> Non
 def _heat_map(
     panel: Axes,
     numbers: dict[tuple[str, int | None], Number | None],
-    methods: list[str],
+    names: list[str],
     taus: list[int | None],
 ) -> None:
-    values_MT = np.full((len(methods), len(taus)), np.nan)
+    values_MT = np.full((len(names), len(taus)), np.nan)
     panel.set_xticks(range(len(taus)), ["no\nreplay" if t is None else str(t) for t in taus])
-    panel.set_yticks(range(len(methods)), [figure_text(method_name(m)) for m in methods])
+    panel.set_yticks(range(len(names)), [figure_text(name) for name in names])
     panel.grid(False)
-    for (method, tau), number in numbers.items():
+    for (name, tau), number in numbers.items():
         if number is not None:
-            values_MT[methods.index(method), taus.index(tau)] = number.value
+            values_MT[names.index(name), taus.index(tau)] = number.value
     # Light, so that one colour of text is readable on every cell, and darker for more in grey.
     image = panel.imshow(values_MT, cmap="YlOrBr", aspect="auto")
     image.set_clim(*_clear_limits(values_MT))
-    for (method, tau), number in numbers.items():
+    for (name, tau), number in numbers.items():
         text = DASH if number is None else f"{number.value:.1f}"
-        panel.text(taus.index(tau), methods.index(method), text, ha="center", va="center")
+        panel.text(taus.index(tau), names.index(name), text, ha="center", va="center")
 
 
 def _clear_limits(values: np.ndarray) -> tuple[float, float]:

@@ -19,14 +19,15 @@ from grpo_replay.reporting.labels import (
     Style,
     age_style,
     figure_text,
-    method_name,
     method_style,
+    variant_style,
 )
-from grpo_replay.reporting.numbers.settings import (
-    Setting,
-    age_settings,
-    default_settings,
+from grpo_replay.reporting.numbers.conditions import (
+    Condition,
+    age_series,
     finished_cells,
+    main_conditions,
+    rows_of,
     used_scales,
 )
 from grpo_replay.results.scores import read_scores
@@ -39,9 +40,9 @@ NOTHING_REPLAYED = "nothing was replayed"
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a panel: a setting (mean over its seeds), its look and its name."""
+    """One line of a panel: a condition (mean over its seeds), its look and its name."""
 
-    setting: Setting
+    condition: Condition
     style: Style
     label: str
 
@@ -78,23 +79,28 @@ STEPS = Progress("training step", lambda frame: frame.index.to_series())
 
 
 def method_groups(study: Study, methods: Iterable[str] | None = None) -> list[Group]:
-    """The trained methods at their default settings, a group a scale; all methods if not named."""
+    """The main conditions of the trained methods, a group a scale; all if not named."""
     groups = []
     for scale in used_scales(study):
-        settings = [
+        conditions = [
             s
-            for s in default_settings(study, scale)
+            for s in main_conditions(study, scale)
             if s.method != BASE and (methods is None or s.method in methods)
         ]
-        lines = tuple(method_line(study, setting) for setting in settings)
-        groups.append(Group(f"scale {scale}", lines))
+        groups.append(Group(f"scale {scale}", tuple(condition_lines(study, conditions))))
     return groups
 
 
-def method_line(study: Study, setting: Setting) -> Line:
-    """A setting under the name and look of its method."""
-    name = figure_text(method_name(setting.method))
-    return Line(setting, method_style(study, setting.method), name)
+def condition_lines(study: Study, conditions: Iterable[Condition]) -> list[Line]:
+    """Main conditions in the look of their method; further ones of a method have other dashes."""
+    names = rows_of(study)
+    lines = []
+    for condition in conditions:
+        of_method = [varied for method, varied in names if method == condition.method]
+        own = method_style(study, condition.method)
+        look = variant_style(own, of_method.index(condition.varied))
+        lines.append(Line(condition, look, figure_text(condition.name)))
+    return lines
 
 
 def all_groups(study: Study) -> list[Group]:
@@ -105,7 +111,7 @@ def all_groups(study: Study) -> list[Group]:
 def replay_groups(study: Study) -> list[Group]:
     """The same without the methods that do not replay."""
     return [
-        replace(group, lines=tuple(line for line in group.lines if line.setting.tau_max))
+        replace(group, lines=tuple(line for line in group.lines if line.condition.replays))
         for group in all_groups(study)
     ]
 
@@ -113,19 +119,20 @@ def replay_groups(study: Study) -> list[Group]:
 def age_groups(study: Study) -> list[Group]:
     """`ours` at each tau_max, a group a scale."""
     groups = []
-    for scale, settings in age_settings(study, OURS).items():
+    for series in age_series(study, OURS):
         lines = [
-            Line(setting, age_style(position), figure_text(f"τ_max = {setting.tau_max}"))
-            for position, setting in enumerate(settings)
+            Line(c, age_style(position), figure_text(f"τ_max = {c.axes.tau_max}"))
+            for position, c in enumerate(series.conditions)
         ]
-        groups.append(Group(f"{OURS}, scale {scale}", tuple(lines)))
+        title = f"{figure_text(series.name)}, scale {series.scale}"
+        groups.append(Group(title, tuple(lines)))
     return groups
 
 
-def heading(study: Study, scores: pd.DataFrame, settings: Iterable[Setting], text: str) -> str:
+def heading(study: Study, scores: pd.DataFrame, conditions: Iterable[Condition], text: str) -> str:
     """The title of a figure: what it shows, of which study, on how many seeds, and what lacks."""
-    wanted = {cell.cell: setting for setting in settings for cell in setting.cells}
-    finished = {cell.cell for s in settings for cell in finished_cells(scores, s)}
+    wanted = {cell.cell: condition for condition in conditions for cell in condition.cells}
+    finished = {cell.cell for s in conditions for cell in finished_cells(scores, s)}
     trained = [s for s in dict.fromkeys(wanted.values()) if s.method != BASE]
     counts = [n for n in (len(finished_cells(scores, s)) for s in trained) if n]
     lines = [text, study.title + (f"; {_seeds_text(counts)}" if counts else "")]
@@ -144,9 +151,9 @@ def _seeds_text(counts: list[int]) -> str:
     return f"n={low}{max(counts)} training seeds"
 
 
-def group_settings(groups: Iterable[Group]) -> list[Setting]:
-    """All settings of some groups."""
-    return [line.setting for group in groups for line in group.lines]
+def group_conditions(groups: Iterable[Group]) -> list[Condition]:
+    """All conditions of some groups."""
+    return [line.condition for group in groups for line in group.lines]
 
 
 def curve_grid(
@@ -162,7 +169,7 @@ def curve_grid(
     scores = read_scores(results)
     shown = groups or [Group("", ())]
     shape = (len(quantities), len(shown))
-    title = heading(study, scores, group_settings(groups), f"{title}, 5-step rolling mean")
+    title = heading(study, scores, group_conditions(groups), f"{title}, 5-step rolling mean")
     with panels(output_stem, *(shape[::-1] if groups_in_rows else shape), 3.2, 2.1, title) as (
         figure,
         axes,
@@ -190,7 +197,7 @@ def draw_lines(
     """Draw a quantity of each line of a group; say so where there is none."""
     drawn = False
     for line in group.lines:
-        frames = metric_frames(scores, results, line.setting)
+        frames = metric_frames(scores, results, line.condition)
         curves = [_curve(frame, quantity, progress) for frame in frames]
         drawn |= _draw_curve(panel, [curve for curve in curves if len(curve)], line)
     if not drawn:
@@ -222,13 +229,13 @@ def empty_text(scores: pd.DataFrame, group: Group, otherwise: str) -> str:
     """Why nothing is drawn for a group: no such method, no finished cell, or something else."""
     if not group.lines:
         return "the study has no such method"
-    finished = any(finished_cells(scores, line.setting) for line in group.lines)
+    finished = any(finished_cells(scores, line.condition) for line in group.lines)
     return otherwise if finished else "no finished cell"
 
 
-def metric_frames(scores: pd.DataFrame, results: Path, setting: Setting) -> list[pd.DataFrame]:
-    """The metrics of each finished cell (seed) of a setting that has them."""
-    frames = [read_metrics(results, cell) for cell in finished_cells(scores, setting)]
+def metric_frames(scores: pd.DataFrame, results: Path, condition: Condition) -> list[pd.DataFrame]:
+    """The metrics of each finished cell (seed) of a condition that has them."""
+    frames = [read_metrics(results, cell) for cell in finished_cells(scores, condition)]
     return [frame for frame in frames if frame is not None]
 
 

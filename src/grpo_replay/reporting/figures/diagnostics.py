@@ -16,14 +16,14 @@ from grpo_replay.reporting.figures.curves import (
     all_groups,
     curve_grid,
     empty_text,
-    group_settings,
+    group_conditions,
     heading,
     method_groups,
     metric_frames,
     plot_line,
     replay_groups,
 )
-from grpo_replay.reporting.numbers.settings import finished_cells
+from grpo_replay.reporting.numbers.conditions import finished_cells
 from grpo_replay.results.scores import read_scores
 from grpo_replay.results.training_metrics import log_ratio_by_age
 from grpo_replay.study.config import Study
@@ -59,7 +59,7 @@ def log_ratio_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean log ratio to the birth policy by age, over the whole run (its negative estimates KL)."""
     scores, groups = read_scores(results), replay_groups(study)
     shown = groups or [Group("", ())]
-    title = heading(study, scores, group_settings(groups), "Log ratio to the birth policy by age")
+    title = heading(study, scores, group_conditions(groups), "Log ratio to the birth policy by age")
     with panels(output_stem, 1, len(shown), 3.2, 2.6, title) as (figure, axes):
         for panel, group in zip(axes[0], shown, strict=True):
             _log_ratio_panel(panel, scores, results, group)
@@ -71,7 +71,7 @@ def log_ratio_figure(study: Study, results: Path, output_stem: Path) -> None:
 
 def _log_ratio_panel(panel: Axes, scores: pd.DataFrame, results: Path, group: Group) -> None:
     for line in group.lines:
-        seeds = [log_ratio_by_age(results, c) for c in finished_cells(scores, line.setting)]
+        seeds = [log_ratio_by_age(results, c) for c in finished_cells(scores, line.condition)]
         seeds = [seed for seed in seeds if len(seed)]
         if not seeds:
             continue
@@ -118,7 +118,7 @@ def completions_figure(study: Study, results: Path, output_stem: Path) -> None:
 def seconds_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Mean seconds a training step spends in generation, scoring and update, by method."""
     scores, groups = read_scores(results), method_groups(study)
-    title = heading(study, scores, group_settings(groups), "Seconds of a training step by part")
+    title = heading(study, scores, group_conditions(groups), "Seconds of a training step by part")
     most = max(len(group.lines) for group in groups)
     height = 0.9 + 0.35 * most
     with panels(output_stem, 1, len(groups), 3.2, height, title) as (figure, axes):
@@ -134,7 +134,7 @@ def seconds_figure(study: Study, results: Path, output_stem: Path) -> None:
 def _seconds_panel(panel: Axes, scores: pd.DataFrame, results: Path, group: Group) -> None:
     labels = []
     for line in group.lines:
-        frames = metric_frames(scores, results, line.setting)
+        frames = metric_frames(scores, results, line.condition)
         if not frames:
             continue
         left = 0.0

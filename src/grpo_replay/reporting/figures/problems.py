@@ -10,22 +10,29 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from grpo_replay.reporting.figures.canvas import draw_point, legend_below, panels, say_empty
-from grpo_replay.reporting.figures.curves import heading, method_line, plot_line
-from grpo_replay.reporting.labels import BASE, GRPO, figure_text, setting_name
+from grpo_replay.reporting.figures.curves import condition_lines, heading, plot_line
+from grpo_replay.reporting.labels import (
+    BASE,
+    GRPO,
+    figure_text,
+    method_name,
+    method_style,
+    varied_name,
+)
+from grpo_replay.reporting.numbers.conditions import (
+    Condition,
+    all_conditions,
+    finished_cells,
+    grpo_of,
+    main_conditions,
+    rows_of,
+    used_scales,
+)
 from grpo_replay.reporting.numbers.means import benchmark_mean, ends, mean_number
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.paired import metric_columns, paired
-from grpo_replay.reporting.numbers.settings import (
-    Setting,
-    all_settings,
-    default_settings,
-    finished_cells,
-    grpo_of,
-    used_scales,
-)
 from grpo_replay.results.scores import read_scores
 from grpo_replay.statistics import intervals, metrics
-from grpo_replay.study.cells import number_text
 from grpo_replay.study.config import Study
 
 _NAN = float("nan")
@@ -43,14 +50,14 @@ def pass_at_k_figure(study: Study, results: Path, output_stem: Path) -> None:
     """
     scores, scales = read_scores(results), used_scales(study)
     sizes = sorted({benchmark.k for benchmark in study.benchmarks.values()})
-    shown = [s for scale in scales for s in default_settings(study, scale)]
+    shown = [s for scale in scales for s in main_conditions(study, scale)]
     title = heading(study, scores, shown, "pass@k against k, 95 % bands over problems")
     with panels(output_stem, len(sizes), len(scales), 3.2, 2.6, title) as (figure, axes):
         for (row, column), panel in np.ndenumerate(axes):
             n, scale = sizes[row], scales[column]
             names = [name for name, b in study.benchmarks.items() if b.k >= n]
             of_row = scores[scores["benchmark"].isin(names)]
-            _pass_panel(panel, study, of_row, default_settings(study, scale), n)
+            _pass_panel(panel, study, of_row, main_conditions(study, scale), n)
             panel.set_xlabel("k (samples a problem)")
             panel.set_title(f"scale {scale}")
             if column == 0:
@@ -59,13 +66,13 @@ def pass_at_k_figure(study: Study, results: Path, output_stem: Path) -> None:
 
 
 def _pass_panel(
-    panel: Axes, study: Study, scores: pd.DataFrame, settings: list[Setting], n: int
+    panel: Axes, study: Study, scores: pd.DataFrame, conditions: list[Condition], n: int
 ) -> None:
-    for setting in settings:
-        numbers = pass_numbers(scores, setting, n)
+    for line in condition_lines(study, conditions):
+        numbers = pass_numbers(scores, line.condition, n)
         if not numbers:
             continue
-        k, line = range(1, n + 1), method_line(study, setting)
+        k = range(1, n + 1)
         plot_line(panel, k, [number.value for number in numbers], line)
         low = [_NAN if number.low is None else number.low for number in numbers]
         high = [_NAN if number.high is None else number.high for number in numbers]
@@ -74,12 +81,12 @@ def _pass_panel(
         say_empty(panel)
 
 
-def pass_numbers(scores: pd.DataFrame, setting: Setting, n: int) -> list[Number]:
+def pass_numbers(scores: pd.DataFrame, condition: Condition, n: int) -> list[Number]:
     """Mean pass@k in percent over the benchmarks of `scores` for k = 1..n; empty if not finished.
 
     Mean over seeds on each problem first; the interval is over problems.
     """
-    cells = finished_cells(scores, setting)
+    cells = finished_cells(scores, condition)
     if not cells:
         return []
     numbers = []
@@ -107,30 +114,32 @@ def _pass_values(scores: pd.DataFrame, cell: str, k: int) -> pd.Series:
 
 
 def accuracy_length_figure(study: Study, results: Path, output_stem: Path) -> None:
-    """Mean avg@k against mean answer length of every setting, with AES contours against GRPO."""
+    """Mean avg@k against mean answer length of every condition, with AES contours against GRPO."""
     scores, scales = read_scores(results), used_scales(study)
     title = "Accuracy against length, contours of AES against GRPO"
-    title = heading(study, scores, all_settings(study), title)
+    title = heading(study, scores, all_conditions(study), title)
     with panels(output_stem, 1, len(scales), 3.6, 3.4, title) as (figure, axes):
         for panel, scale in zip(axes[0], scales, strict=True):
-            settings = [s for s in all_settings(study) if s.scale == scale]
-            _length_panel(panel, study, scores, settings)
+            conditions = [s for s in all_conditions(study) if s.scale == scale]
+            _length_panel(panel, study, scores, conditions)
             panel.set_title(f"scale {scale}")
             panel.set_xlabel("mean answer length (tokens)")
         axes[0, 0].set_ylabel("mean avg@k (%)")
         legend_below(figure)
 
 
-def _length_panel(panel: Axes, study: Study, scores: pd.DataFrame, settings: list[Setting]) -> None:
+def _length_panel(
+    panel: Axes, study: Study, scores: pd.DataFrame, conditions: list[Condition]
+) -> None:
     points = {}
-    for setting in settings:
-        accuracy = mean_number(scores, setting, "avg_at_k")
-        length = mean_number(scores, setting, "mean_length")
+    for condition in conditions:
+        accuracy = mean_number(scores, condition, "avg_at_k")
+        length = mean_number(scores, condition, "mean_length")
         if accuracy is None or length is None:
             continue
-        points[setting] = (accuracy.value, length.value)
-        line = method_line(study, setting)
-        draw_point(panel, length, accuracy, line.style, line.label)
+        points[condition] = (accuracy.value, length.value)
+        name = figure_text(method_name(condition.method))
+        draw_point(panel, length, accuracy, method_style(study, condition.method), name)
     if not points:
         say_empty(panel)
         return
@@ -148,21 +157,16 @@ def _widen(panel: Axes) -> None:
     panel.set_xlim(middle - half, middle + half)
 
 
-def _name_points(panel: Axes, points: dict[Setting, tuple[float, float]]) -> None:
-    """Write beside each point what its setting changes, from below to above without overlap."""
+def _name_points(panel: Axes, points: dict[Condition, tuple[float, float]]) -> None:
+    """Write beside each point what its condition changes, from below to above without overlap."""
     wide, high = 0.2 * np.ptp(panel.get_xlim()), 0.04 * np.ptp(panel.get_ylim())
     taken: list[tuple[float, float]] = []
-    for setting, (accuracy, length) in sorted(points.items(), key=lambda item: item[1]):
-        if text := _difference(setting):
+    for condition, (accuracy, length) in sorted(points.items(), key=lambda item: item[1]):
+        if text := varied_name(condition.varied):
             above = [y + high for x, y in taken if abs(x - length) < wide]
             taken.append((length, max([accuracy, *above])))
             place = {"xytext": (7, 0), "textcoords": "offset points", "va": "center"}
             panel.annotate(figure_text(text), taken[-1], fontsize=7, **place)
-
-
-def _difference(setting: Setting) -> str:
-    """What a setting varies from its method, in words."""
-    return ", ".join(f"{setting_name(path)} {number_text(value)}" for path, value in setting.varied)
 
 
 def _contours(panel: Axes, accuracy: float, length: float) -> None:
@@ -189,14 +193,14 @@ def _contours(panel: Axes, accuracy: float, length: float) -> None:
 def gain_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Forest plot of the gain in avg@k over GRPO on each benchmark and their mean."""
     scores, scales = read_scores(results), used_scales(study)
-    shown = [s for scale in scales for s in default_settings(study, scale) if s.method != BASE]
+    shown = [s for scale in scales for s in main_conditions(study, scale) if s.method != BASE]
     title = heading(study, scores, shown, "Gain over GRPO, paired on the same problems")
     names = [*study.benchmarks, None]
     labels = [*(b.title for b in study.benchmarks.values()), "mean"]
-    size = (3.2, 0.6 + max(0.5, 0.11 * len(study.methods)) * len(names))
+    size = (3.2, 0.6 + max(0.5, 0.11 * len(rows_of(study)[1:])) * len(names))
     with panels(output_stem, 1, len(scales), *size, title, sharey=True) as (figure, axes):
         for panel, scale in zip(axes[0], scales, strict=True):
-            _gain_panel(panel, study, scores, default_settings(study, scale), names)
+            _gain_panel(panel, study, scores, main_conditions(study, scale), names)
             panel.set_title(f"scale {scale}")
             panel.set_xlabel("gain in avg@k over GRPO\n(percentage points)")
         axes[0, 0].set_yticks(range(len(names)), labels)
@@ -209,27 +213,26 @@ def _gain_panel(
     panel: Axes,
     study: Study,
     scores: pd.DataFrame,
-    settings: list[Setting],
+    conditions: list[Condition],
     names: list[str | None],
 ) -> None:
-    grpo = grpo_of(settings)
-    compared = [s for s in settings if s.method not in (BASE, GRPO)]
+    grpo = grpo_of(conditions)
+    compared = [c for c in conditions if c.method != BASE and c != grpo]
     finished = [s for s in (grpo, *compared) if s and finished_cells(scores, s)]
     if grpo not in finished or len(finished) < 2:
         say_empty(panel, f"no finished cell{' to compare' if finished else ''}")
         return
     panel.axvline(0, color="#444444", linewidth=1.0)
-    for position, setting in enumerate(compared):
-        line = method_line(study, setting)
+    for position, line in enumerate(condition_lines(study, compared)):
         offset = 0.6 * ((position + 0.5) / len(compared) - 0.5)
         for row, name in enumerate(names):
-            number = gain_number(scores, setting, grpo, name)
+            number = gain_number(scores, line.condition, grpo, name)
             if number is not None:
                 draw_point(panel, number, row + offset, line.style, line.label)
 
 
 def gain_number(
-    scores: pd.DataFrame, setting: Setting, grpo: Setting, benchmark: str | None
+    scores: pd.DataFrame, condition: Condition, grpo: Condition, benchmark: str | None
 ) -> Number | None:
     """Gain in avg@k, percentage points, on one benchmark or (None) their mean; None if not there.
 
@@ -237,5 +240,5 @@ def gain_number(
     """
     if benchmark is not None:
         scores = scores[scores["benchmark"] == benchmark]
-    pair = paired(scores, metric_columns(scores, "avg_at_k"), [setting, grpo])
+    pair = paired(scores, metric_columns(scores, "avg_at_k"), [condition, grpo])
     return pair and pair.number(intervals.difference_of_means, -100.0, 100.0)

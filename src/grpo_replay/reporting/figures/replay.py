@@ -15,16 +15,16 @@ from grpo_replay.reporting.figures.curves import (
     Group,
     Line,
     empty_text,
-    group_settings,
+    group_conditions,
     heading,
     metric_frames,
     plot_line,
     replay_groups,
 )
 from grpo_replay.reporting.labels import figure_text, method_name, method_style
-from grpo_replay.reporting.numbers.settings import (
-    Setting,
-    all_settings,
+from grpo_replay.reporting.numbers.conditions import (
+    Condition,
+    all_conditions,
     finished_cells,
     used_scales,
 )
@@ -40,41 +40,41 @@ MOST_REUSED = 20
 
 
 def replay_ages_figure(study: Study, results: Path, output_stem: Path) -> None:
-    """Histogram of the ages trained on, a panel a setting; the share of fresh rows in words."""
+    """Histogram of the ages trained on, a panel a condition; the share of fresh rows in words."""
     scores = read_scores(results)
     scales, methods = used_scales(study), list(study.methods)
-    settings = sorted(
-        (s for s in all_settings(study) if s.tau_max is not None),
-        key=lambda s: (scales.index(s.scale), methods.index(s.method), s.tau_max),
+    conditions = sorted(
+        (c for c in all_conditions(study) if c.replays),
+        key=lambda c: (scales.index(c.scale), methods.index(c.method), c.axes.tau_max or 0),
     )
-    rows = max(-(-len(settings) // _COLUMNS), 1)
-    title = heading(study, scores, settings, "Ages of the replayed rollouts trained on")
+    rows = max(-(-len(conditions) // _COLUMNS), 1)
+    title = heading(study, scores, conditions, "Ages of the replayed rollouts trained on")
     with panels(output_stem, rows, _COLUMNS, 2.6, 2.0, title) as (_, axes):
-        for panel in axes.flat[max(len(settings), 1) :]:
+        for panel in axes.flat[max(len(conditions), 1) :]:
             panel.set_axis_off()
-        if not settings:
+        if not conditions:
             say_empty(axes[0, 0], empty_text(scores, Group("", ()), ""))
-        for panel, setting in zip(axes.flat, settings, strict=False):
-            _age_panel(panel, study, scores, results, setting)
+        for panel, condition in zip(axes.flat, conditions, strict=False):
+            _age_panel(panel, study, scores, results, condition)
             panel.set_xlabel("age (steps)")
         for row in axes:
             row[0].set_ylabel("rows trained on (%)")
 
 
 def _age_panel(
-    panel: Axes, study: Study, scores: pd.DataFrame, results: Path, setting: Setting
+    panel: Axes, study: Study, scores: pd.DataFrame, results: Path, condition: Condition
 ) -> None:
-    name = figure_text(method_name(setting.method))
-    panel.set_title(f"{setting.scale}, {name}\n{figure_text(setting.text)}", fontsize=8)
-    cells = finished_cells(scores, setting)
+    name = figure_text(method_name(condition.method))
+    panel.set_title(f"{condition.scale}, {name}\n{figure_text(condition.text)}", fontsize=8)
+    cells = finished_cells(scores, condition)
     shares = age_shares(trained_rows(results, cells))
     replayed = shares[shares.index > 0]
     if replayed.empty:
         say_empty(panel, NOTHING_REPLAYED if cells else "no finished cell")
         return
-    colour = method_style(study, setting.method).colour
+    colour = method_style(study, condition.method).colour
     panel.bar(replayed.index, replayed, width=1.0, color=colour, edgecolor="white", linewidth=0.4)
-    panel.set_xlim(0, setting.tau_max + 1)
+    panel.set_xlim(0, (condition.axes.tau_max or replayed.index.max()) + 1)
     panel.set_ylim(0, 1.25 * replayed.max())
     panel.xaxis.get_major_locator().set_params(integer=True)
     fresh = f"age 0 (fresh): {shares.iloc[0]:.0f} %"
@@ -91,7 +91,7 @@ def reuse_figure(study: Study, results: Path, output_stem: Path) -> None:
     """
     scores, groups = read_scores(results), replay_groups(study)
     shown = [group for group in groups if group.lines] or [Group("", ())]
-    title = heading(study, scores, group_settings(groups), "Reuse of rollouts")
+    title = heading(study, scores, group_conditions(groups), "Reuse of rollouts")
     with panels(output_stem, len(shown), 3, 3.4, 2.3, title) as (figure, axes):
         for row, group in zip(axes, shown, strict=True):
             for line in group.lines:
@@ -105,11 +105,12 @@ def reuse_figure(study: Study, results: Path, output_stem: Path) -> None:
 
 
 def _draw_reuse(row: np.ndarray, scores: pd.DataFrame, results: Path, line: Line) -> None:
-    cells = finished_cells(scores, line.setting)
+    cells = finished_cells(scores, line.condition)
     rows = trained_rows(results, cells)
     counts = reuse_counts(rows)
     survivors = sum(
-        frame["survivors/rollouts"].sum() for frame in metric_frames(scores, results, line.setting)
+        frame["survivors/rollouts"].sum()
+        for frame in metric_frames(scores, results, line.condition)
     )
     if counts.empty or not survivors:
         return

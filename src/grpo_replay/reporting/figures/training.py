@@ -15,7 +15,7 @@ from grpo_replay.reporting.figures.curves import (
     age_groups,
     curve_grid,
     draw_lines,
-    group_settings,
+    group_conditions,
     heading,
     method_groups,
 )
@@ -71,7 +71,7 @@ def learning_figure(study: Study, results: Path, output_stem: Path) -> None:
     """Training reward against what it cost: rollouts, gradient steps, wall time; a row a scale."""
     scores, groups = read_scores(results), method_groups(study)
     title = "Training reward against its cost, 5-step rolling mean"
-    title = heading(study, scores, group_settings(groups), title)
+    title = heading(study, scores, group_conditions(groups), title)
     axes_of_cost = _costs(study)
     with panels(output_stem, len(groups), 3, 3.2, 2.3, title, sharey="row") as (figure, axes):
         for row, group in zip(axes, groups, strict=True):

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from grpo_replay.errors import DataError
+from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
 from grpo_replay.reporting.numbers.number import Number
-from grpo_replay.reporting.numbers.settings import Setting, finished_cells
 from grpo_replay.statistics import intervals
 from grpo_replay.study.cells import Cell
 
@@ -21,22 +21,22 @@ METRICS: tuple[Metric, ...] = ("avg_at_k", "pass_at_k")  # those in percent
 
 
 def benchmark_number(
-    scores: pd.DataFrame, setting: Setting, benchmark: str, metric: Metric
+    scores: pd.DataFrame, condition: Condition, benchmark: str, metric: Metric
 ) -> Number | None:
-    """A setting's score on one benchmark, in percent: mean over problems and finished seeds."""
+    """A condition's score on one benchmark, in percent: mean over problems and finished seeds."""
     rows = scores[scores["benchmark"] == benchmark]
-    cells = finished_cells(rows, setting)
+    cells = finished_cells(rows, condition)
     if len(cells) != 1:
-        return mean_number(rows, setting, metric)
+        return mean_number(rows, condition, metric)
     # One seed: scoring the cell has made this interval.
     row = rows[rows["cell"] == cells[0].cell].iloc[0]
     interval = intervals.Interval(row[f"{metric}_low"], row[f"{metric}_high"], "bca")
     return Number(row[metric], *ends(interval), n=int(row["n_problems"]), remark="n=1")
 
 
-def mean_number(scores: pd.DataFrame, setting: Setting, metric: Metric) -> Number | None:
+def mean_number(scores: pd.DataFrame, condition: Condition, metric: Metric) -> Number | None:
     """The unweighted mean over the benchmarks: percent (Avg and Pass of Table 1), or tokens."""
-    cells = finished_cells(scores, setting)
+    cells = finished_cells(scores, condition)
     if not cells:
         return None
     values = problem_values(scores, cells, metric)
@@ -101,7 +101,9 @@ def problem_values(scores: pd.DataFrame, cells: list[Cell], metric: Metric) -> p
     return values.groupby(level=["benchmark", "problem"]).mean()
 
 
-def same_problems(values: pd.Series, others: pd.Series, setting: Setting, other: Setting) -> None:
+def same_problems(
+    values: pd.Series, others: pd.Series, condition: Condition, other: Condition
+) -> None:
     """Refuse to pair two models that were not evaluated on the same problems.
 
     Raises:
@@ -109,6 +111,6 @@ def same_problems(values: pd.Series, others: pd.Series, setting: Setting, other:
     """
     if not values.index.equals(others.index):
         raise DataError(
-            f"scores: {setting.cells[0].cell} and {other.cells[0].cell} were not evaluated on the "
-            "same problems; delete their samples and evaluate both again"
+            f"scores: {condition.cells[0].cell} and {other.cells[0].cell} were not evaluated on "
+            "the same problems; delete their samples and evaluate both again"
         )

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
 from grpo_replay.reporting.numbers.means import (
     Metric,
     ends,
@@ -18,7 +19,6 @@ from grpo_replay.reporting.numbers.means import (
     with_seeds,
 )
 from grpo_replay.reporting.numbers.number import Number
-from grpo_replay.reporting.numbers.settings import Setting, finished_cells
 from grpo_replay.statistics import intervals
 from grpo_replay.statistics.benchmark_means import FloatArray, Statistic, checked, stratum_means
 from grpo_replay.study.cells import Cell
@@ -67,19 +67,21 @@ class Paired:
         return with_seeds(made, values_N, lowest, highest)
 
 
-def paired(scores: pd.DataFrame, columns: Columns, settings: Sequence[Setting]) -> Paired | None:
-    """Pair settings on the problems of all benchmarks; None where one has no finished cell.
+def paired(
+    scores: pd.DataFrame, columns: Columns, conditions: Sequence[Condition]
+) -> Paired | None:
+    """Pair conditions on the problems of all benchmarks; None where one has no finished cell.
 
     Raises:
-        DataError: two settings were not evaluated on the same problems.
+        DataError: two conditions were not evaluated on the same problems.
     """
-    cells = [finished_cells(scores, setting) for setting in settings]
+    cells = [finished_cells(scores, condition) for condition in conditions]
     if not all(cells):
         return None
     frames = [{cell.seed: columns(cell) for cell in found} for found in cells]
-    values_PV, strata_P = _side_by_side([list(f.values()) for f in frames], settings)
+    values_PV, strata_P = _side_by_side([list(f.values()) for f in frames], conditions)
     by_seed = [
-        stratum_means(*checked(*_side_by_side([[frame] for frame in one], settings)))
+        stratum_means(*checked(*_side_by_side([[frame] for frame in one], conditions)))
         for one in _of_shared_seeds(frames)
     ]
     shape = (len(by_seed), len(np.unique(strata_P)), values_PV.shape[1])
@@ -87,7 +89,7 @@ def paired(scores: pd.DataFrame, columns: Columns, settings: Sequence[Setting]) 
         values_PV,
         strata_P,
         np.reshape(by_seed, shape),
-        width=values_PV.shape[1] // len(settings),
+        width=values_PV.shape[1] // len(conditions),
         seeds=len(cells[0]),
     )
 
@@ -109,11 +111,11 @@ def _of_shared_seeds(frames: list[dict[int | None, pd.DataFrame]]) -> list[list[
 
 
 def _side_by_side(
-    frames: list[list[pd.DataFrame]], settings: Sequence[Setting]
+    frames: list[list[pd.DataFrame]], conditions: Sequence[Condition]
 ) -> tuple[FloatArray, NDArray[np.str_]]:
     """The columns of all models, each the mean over its frames, and the problems' benchmarks."""
     means = [pd.concat(found).groupby(level=_LEVELS).mean() for found in frames]
-    for other, setting in zip(means[1:], settings[1:], strict=True):
-        same_problems(means[0], other, settings[0], setting)
+    for other, condition in zip(means[1:], conditions[1:], strict=True):
+        same_problems(means[0], other, conditions[0], condition)
     strata_P = means[0].index.get_level_values("benchmark").to_numpy(dtype=str)
     return np.column_stack([frame.to_numpy() for frame in means]), strata_P

@@ -13,11 +13,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from grpo_replay.reporting.labels import BASE, GRPO
+from grpo_replay.reporting.labels import BASE
+from grpo_replay.reporting.numbers.conditions import Condition
 from grpo_replay.reporting.numbers.means import METRICS, Metric, mean_number
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.paired import Paired, metric_columns, paired
-from grpo_replay.reporting.numbers.settings import Setting
 from grpo_replay.statistics import intervals
 from grpo_replay.statistics.benchmark_means import Statistic
 from grpo_replay.statistics.permutation import EXCHANGES, MOST_ENUMERATED, exchange_test, exchanged
@@ -94,35 +94,32 @@ def marked(
 
 
 def marked_means(
-    scores: pd.DataFrame, settings: list[Setting], grpo: Setting | None
+    scores: pd.DataFrame, conditions: list[Condition], grpo: Condition | None
 ) -> list[dict[str, Number | None]]:
     """The means of the rows of one table and scale (`avg`, `pass`), with p-values and marks.
 
-    Untrained models and GRPO itself are not compared; without a finished GRPO nothing is.
+    Untrained models and `grpo` itself are not compared; without a finished GRPO nothing is.
     """
-    places = [(position, metric) for position in range(len(settings)) for metric in METRICS]
-    numbers = {(i, metric): mean_number(scores, settings[i], metric) for i, metric in places}
+    places = [(position, metric) for position in range(len(conditions)) for metric in METRICS]
+    numbers = {(i, metric): mean_number(scores, conditions[i], metric) for i, metric in places}
     tests = {
-        (i, metric): mean_p_values(scores, settings[i], grpo, metric)
+        (i, metric): mean_p_values(scores, conditions[i], grpo, metric)
         for i, metric in places
-        if grpo is not None and settings[i].method not in (BASE, GRPO)
+        if grpo is not None and conditions[i].method != BASE and conditions[i] != grpo
     }
     found = marked(numbers, tests)
     return [
         {SHORT[metric]: found[position, metric] for metric in METRICS}
-        for position in range(len(settings))
+        for position in range(len(conditions))
     ]
 
 
-def mean_p_values(scores: pd.DataFrame, setting: Setting, grpo: Setting, metric: Metric) -> PValues:
-    """Test the unweighted mean over the benchmarks of a setting against GRPO's."""
-    pair = paired(scores, metric_columns(scores, metric), [setting, grpo])
+def mean_p_values(
+    scores: pd.DataFrame, condition: Condition, grpo: Condition, metric: Metric
+) -> PValues:
+    """Test the unweighted mean over the benchmarks of a condition against GRPO's."""
+    pair = paired(scores, metric_columns(scores, metric), [condition, grpo])
     return p_values(pair, intervals.difference_of_means)
-
-
-def mark_notes(seed_counts: list[int]) -> list[str]:
-    """How the marks of a table were tested; `seed_counts` are those of its rows."""
-    return [NOTE_PROBLEMS, *([NOTE_SEEDS] if max(seed_counts, default=0) > 1 else [])]
 
 
 def _holm(p_values: list[float | None]) -> list[float | None]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
 from grpo_replay.reporting.numbers.means import with_seeds
 from grpo_replay.reporting.numbers.number import Number
-from grpo_replay.reporting.numbers.settings import Setting, finished_cells
 from grpo_replay.results.training_metrics import read_metrics
 
 STEPS_NOTE = (
@@ -20,7 +20,7 @@ STEPS_NOTE = (
 def mean_over_steps(
     scores: pd.DataFrame,
     results: Path,
-    setting: Setting,
+    condition: Condition,
     name: str,
     factor: float = 1.0,
     highest: float = np.inf,
@@ -31,18 +31,18 @@ def mean_over_steps(
         values = metrics[name].dropna()
         return factor * float(values.mean()), len(values)
 
-    return over_seeds(per_cell(scores, results, setting, mean), highest=highest)
+    return over_seeds(per_cell(scores, results, condition, mean), highest=highest)
 
 
 def per_cell(
     scores: pd.DataFrame,
     results: Path,
-    setting: Setting,
+    condition: Condition,
     value: Callable[[pd.DataFrame], tuple[float, int]],
 ) -> dict[int | None, tuple[float, int]]:
     """(value, number of steps) of each finished cell by seed, without those that have none."""
     found = {}
-    for cell in finished_cells(scores, setting):
+    for cell in finished_cells(scores, condition):
         metrics = read_metrics(results, cell)
         if metrics is not None:
             found[cell.seed] = value(metrics)

@@ -12,8 +12,8 @@ from grpo_replay.reporting.paper import (
     training,
 )
 from grpo_replay.reporting.paper.comparison import compare
-from grpo_replay.reporting.paper.design_space import Source
 from grpo_replay.reporting.tables.catalogue import write_table
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.config import Study
 

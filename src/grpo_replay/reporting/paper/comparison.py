@@ -7,7 +7,7 @@ from dataclasses import replace
 from grpo_replay.models.config import PretrainedModel
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.paper import published
-from grpo_replay.reporting.paper.accuracy import PAPER_VERIFIER
+from grpo_replay.reporting.tables.main import PAPER_VERIFIER
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.scores import problem_count
 from grpo_replay.study.config import Study

@@ -10,9 +10,9 @@ from itertools import product
 
 import numpy as np
 
-from grpo_replay.reporting.labels import method_name
+from grpo_replay.reporting.labels import method_name, varied_name
+from grpo_replay.reporting.numbers.conditions import PartialIdentity
 from grpo_replay.reporting.paper import published
-from grpo_replay.reporting.paper.design_space import Point
 from grpo_replay.reporting.paper.efficiency import efficiency, ranks
 from grpo_replay.reporting.paper.printed_cells import printed_cells
 from grpo_replay.reporting.paper.training import percent_change, surviving_rollouts
@@ -140,7 +140,7 @@ def unweighted_mean(*values: float) -> float:
 
 
 def _shared_cells() -> Iterator[Check]:
-    for (scale, point), printed in printed_cells().items():
+    for (scale, row), printed in printed_cells().items():
         if len(printed) > 1:
             agree = len({float(p.avg) for p in printed}) == 1
             agree &= len({float(p.passed) for p in printed if p.passed}) <= 1
@@ -148,18 +148,15 @@ def _shared_cells() -> Iterator[Check]:
             texts = [p.avg if p.passed is None else f"{p.avg} / {p.passed}" for p in printed]
             shown = " = ".join(dict.fromkeys(texts))
             verdict = AGREES if agree else DIFFERS
-            where = f"{scale} {describe(point)}"
+            where = f"{scale} {describe(row)}"
             yield Check(
                 printed[0].table, where, f"one cell in Tables {tables}", shown, None, verdict
             )
 
 
-def describe(point: Point) -> str:
+def describe(row: PartialIdentity) -> str:
     """A cell of the paper in words."""
-    name = method_name(point.name)
-    if point.tau_max is None:
-        return name
-    return f"{name}, τ_max {point.tau_max}, r {point.replay_ratio:g}, α {point.alpha:g}"
+    return ", ".join(filter(None, (method_name(row.name), varied_name(row.on_axes))))
 
 
 def _references(name: str) -> dict[str, list[str]]:

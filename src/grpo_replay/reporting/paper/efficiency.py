@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from grpo_replay.reporting.labels import method_name
+from grpo_replay.reporting.numbers.conditions import Condition, PartialIdentity
 from grpo_replay.reporting.numbers.means import Metric, mean_number
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.paired import Paired, metric_columns, paired
-from grpo_replay.reporting.numbers.settings import Setting
 from grpo_replay.reporting.numbers.significance import (
     NOTE_PROBLEMS,
     PValues,
@@ -25,11 +25,11 @@ from grpo_replay.reporting.paper.design_space import (
     NO_REPLAY,
     SIGMA_POOL,
     UNIFORM_POOL,
-    Point,
-    Source,
 )
-from grpo_replay.reporting.tables.notes import INTERVAL_NOTE, setting_notes
+from grpo_replay.reporting.tables import notes
+from grpo_replay.reporting.tables.notes import notes_below
 from grpo_replay.reporting.tables.parts import problems_text
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.statistics.benchmark_means import FloatArray, Statistic
 from grpo_replay.statistics.metrics import accuracy_efficiency_score, ratio, relative_change
@@ -92,20 +92,20 @@ def ranks(scores: Sequence[float | None]) -> list[int | None]:
 def table05(source: Source) -> Table:
     """Table 5: AES against the base model, and against GRPO."""
     lines = [(BASE_MODEL, NO_REPLAY), (BASE_MODEL, METHOD)]
-    lines += [(NO_REPLAY, point) for point in (UNIFORM_POOL, SIGMA_POOL, METHOD)]
+    lines += [(NO_REPLAY, row) for row in (UNIFORM_POOL, SIGMA_POOL, METHOD)]
     by_scale = {scale: _aes_of_scale(source, scale, lines) for scale in source.scales}
     rows = []
     for line in lines:
-        reference, point = line
-        labels = {"reference": method_name(reference.name), "method": method_name(point.name)}
-        keys = {"reference_key": reference.name, "method_key": point.name}
+        reference, row = line
+        labels = {"reference": method_name(reference.name), "method": method_name(row.name)}
+        keys = {"reference_key": reference.name, "method_key": row.name}
         numbers = {scale: found[line] for scale, found in by_scale.items()}
         rows.append(Row({"study": source.study.study} | labels | keys, numbers))
-    settings = [
-        source.at(scale, point)
+    conditions = [
+        source.at(scale, row)
         for reference, method in lines
         for scale in source.scales
-        for point in (method, reference)
+        for row in (method, reference)
     ]
     return Table(
         title=f"Table 5: accuracy-efficiency score ({source.study.title})",
@@ -115,32 +115,28 @@ def table05(source: Source) -> Table:
             for scale in source.scales
         ],
         rows=rows,
-        notes=[
-            AES_NOTE,
-            RATIO_NOTE,
-            *setting_notes([s for s in settings if s.cells]),
-            *source.marks(settings),
-            FIXED_NOTE,
-            *source.seeds(settings),
-            *source.missing(settings),
-        ],
+        notes=notes_below(
+            source,
+            conditions,
+            *(AES_NOTE, RATIO_NOTE, notes.replay, notes.marks, FIXED_NOTE, notes.seeds),
+        ),
         hidden=("study", "reference_key", "method_key"),
     )
 
 
 def _aes_of_scale(
-    source: Source, scale: str, lines: list[tuple[Point, Point]]
-) -> dict[tuple[Point, Point], Number | None]:
+    source: Source, scale: str, lines: list[tuple[PartialIdentity, PartialIdentity]]
+) -> dict[tuple[PartialIdentity, PartialIdentity], Number | None]:
     """The AES of each (reference, method) at a scale, marked against GRPO."""
     grpo = source.at(scale, NO_REPLAY)
     numbers, tests = {}, {}
-    for reference, point in lines:
-        own, fixed = source.at(scale, point), source.at(scale, reference)
-        numbers[reference, point] = relative(source, own, fixed, ("aes",))["aes"]
-        if point is not NO_REPLAY and reference is NO_REPLAY:
-            tests[reference, point] = p_values(_pair(source, own, grpo), relative_field("aes"))
-        elif point is not NO_REPLAY:
-            tests[reference, point] = p_values(_pair(source, own, grpo, fixed), _lead_in_aes)
+    for reference, row in lines:
+        own, fixed = source.at(scale, row), source.at(scale, reference)
+        numbers[reference, row] = relative(source, own, fixed, ("aes",))["aes"]
+        if row is not NO_REPLAY and reference is NO_REPLAY:
+            tests[reference, row] = p_values(_pair(source, own, grpo), relative_field("aes"))
+        elif row is not NO_REPLAY:
+            tests[reference, row] = p_values(_pair(source, own, grpo, fixed), _lead_in_aes)
     return marked(numbers, tests)
 
 
@@ -153,33 +149,36 @@ def _lead_in_aes(means_SV: FloatArray) -> FloatArray:
 
 def table10(source: Source) -> Table:
     """Table 10: accuracy and length of the references, base model and GRPO."""
-    rows, settings = [], []
+    rows, conditions = [], []
     by_scale = {scale: _references_of_scale(source, scale) for scale in source.scales}
     for reference in (BASE_MODEL, NO_REPLAY):
         for scale in source.scales:
             labels = {"reference": method_name(reference.name), "scale": scale}
             keys = {"study": source.study.study, "reference_key": reference.name}
             rows.append(Row(keys | labels, by_scale[scale][reference]))
-            settings.append(source.at(scale, reference))
+            conditions.append(source.at(scale, reference))
     return Table(
         title=f"Table 10: the references of the AES ({source.study.title})",
         stub={"reference": "Reference", "scale": "Scale"},
         columns=measure_columns(problems_text(source.study), tested=True),
         rows=rows,
-        notes=[
-            INTERVAL_NOTE,
+        notes=notes_below(
+            source,
+            conditions,
+            notes.INTERVALS,
             "Unweighted means over the benchmarks. The length, in tokens with such an interval, is "
             "that of all answers.",
             NOTE_PROBLEMS,
             "base has no training seeds, so no test over them.",
-            *source.seeds(settings),
-            *source.missing(settings),
-        ],
+            notes.seeds,
+        ),
         hidden=("study", "reference_key"),
     )
 
 
-def _references_of_scale(source: Source, scale: str) -> dict[Point, dict[str, Number | None]]:
+def _references_of_scale(
+    source: Source, scale: str
+) -> dict[PartialIdentity, dict[str, Number | None]]:
     """The numbers of Table 10 at a scale, those of the base model marked against GRPO."""
     base, grpo = source.at(scale, BASE_MODEL), source.at(scale, NO_REPLAY)
     tests = {
@@ -196,22 +195,22 @@ def measure_columns(n: str, tested: bool = False) -> list[Column]:
     ]
 
 
-def means(source: Source, setting: Setting) -> dict[str, Number | None]:
+def means(source: Source, condition: Condition) -> dict[str, Number | None]:
     """The numbers of `measure_columns`."""
-    return {key: mean_number(source.scores, setting, metric) for key, metric in _MEASURES.items()}
+    return {key: mean_number(source.scores, condition, metric) for key, metric in _MEASURES.items()}
 
 
 def relative(
-    source: Source, setting: Setting, reference: Setting, names: tuple[str, ...] = FIELDS
+    source: Source, condition: Condition, reference: Condition, names: tuple[str, ...] = FIELDS
 ) -> dict[str, Number | None]:
-    """Fields of `Efficiency` of a setting against a reference; None where one is missing."""
-    pair = _pair(source, setting, reference)
+    """Fields of `Efficiency` of a condition against a reference; None where one is missing."""
+    pair = _pair(source, condition, reference)
     return {name: pair and pair.number(relative_field(name)) for name in names}
 
 
-def relative_p_values(source: Source, setting: Setting, grpo: Setting) -> dict[str, PValues]:
-    """Tests of the same fields of a setting against GRPO."""
-    pair = _pair(source, setting, grpo)
+def relative_p_values(source: Source, condition: Condition, grpo: Condition) -> dict[str, PValues]:
+    """Tests of the same fields of a condition against GRPO."""
+    pair = _pair(source, condition, grpo)
     return {name: p_values(pair, relative_field(name)) for name in FIELDS}
 
 
@@ -224,6 +223,6 @@ def relative_field(name: str) -> Statistic:
     return of_means
 
 
-def _pair(source: Source, *settings: Setting) -> Paired | None:
-    """Accuracy and length of each setting on each problem."""
-    return paired(source.scores, metric_columns(source.scores, *_MEASURES.values()), settings)
+def _pair(source: Source, *conditions: Condition) -> Paired | None:
+    """Accuracy and length of each condition on each problem."""
+    return paired(source.scores, metric_columns(source.scores, *_MEASURES.values()), conditions)

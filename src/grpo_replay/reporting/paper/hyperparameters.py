@@ -5,7 +5,7 @@ from contextlib import suppress
 from grpo_replay.methods.method import setting_of
 from grpo_replay.reporting.labels import axis_name
 from grpo_replay.reporting.paper import published
-from grpo_replay.reporting.paper.design_space import Source
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Row, Table
 from grpo_replay.study.config import Study
 

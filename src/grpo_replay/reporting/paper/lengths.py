@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pandas as pd
 
+from grpo_replay.reporting.numbers.conditions import Condition
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.paired import Columns, Paired, paired
-from grpo_replay.reporting.numbers.settings import Setting
 from grpo_replay.reporting.numbers.significance import GRPO_ALONE, PValues, marked, p_values
-from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY, Source
-from grpo_replay.reporting.tables.notes import setting_notes
+from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY
+from grpo_replay.reporting.tables import notes
+from grpo_replay.reporting.tables.notes import notes_below
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.layout import CellFiles
 from grpo_replay.statistics.benchmark_means import FloatArray, Statistic
@@ -27,8 +29,8 @@ _POOLED_NOTE = (
 
 def table06(source: Source) -> Table:
     """Table 6: percent change of the mean length of `ours` against GRPO."""
-    settings = [(source.at(s, METHOD), source.at(s, NO_REPLAY)) for s in source.scales]
-    every = [setting for pair in settings for setting in pair]
+    conditions = [(source.at(s, METHOD), source.at(s, NO_REPLAY)) for s in source.scales]
+    every = [condition for pair in conditions for condition in pair]
     return Table(
         title=f"Table 6: length by correctness, ours against GRPO ({source.study.title})",
         stub={"scale": "Scale"},
@@ -38,16 +40,16 @@ def table06(source: Source) -> Table:
         ],
         rows=[
             Row({"study": source.study.study, "scale": ours.scale}, _changes(source, ours, grpo))
-            for ours, grpo in settings
+            for ours, grpo in conditions
         ],
-        notes=_notes(source, every, source.marks(every)),
+        notes=notes_below(source, every, _POOLED_NOTE, notes.replay, notes.marks, notes.seeds),
         hidden=("study",),
     )
 
 
 def table11(source: Source) -> Table:
     """Table 11: GRPO's mean length of correct and of incorrect answers."""
-    settings = [source.at(scale, NO_REPLAY) for scale in source.scales]
+    conditions = [source.at(scale, NO_REPLAY) for scale in source.scales]
     return Table(
         title=f"Table 11: GRPO's lengths by correctness ({source.study.title})",
         stub={"scale": "Scale"},
@@ -57,29 +59,19 @@ def table11(source: Source) -> Table:
                 {"study": source.study.study, "scale": grpo.scale},
                 {f"{side}_tokens": _length(source, grpo, side) for side in SIDES},
             )
-            for grpo in settings
+            for grpo in conditions
         ],
-        notes=_notes(source, settings, [GRPO_ALONE]),
+        notes=notes_below(source, conditions, _POOLED_NOTE, notes.replay, GRPO_ALONE, notes.seeds),
         hidden=("study",),
     )
 
 
-def _notes(source: Source, settings: list[Setting], marks: list[str]) -> list[str]:
-    return [
-        _POOLED_NOTE,
-        *setting_notes([s for s in settings if s.cells]),
-        *marks,
-        *source.seeds(settings),
-        *source.missing(settings),
-    ]
-
-
-def _length(source: Source, setting: Setting, side: str) -> Number | None:
-    pair = paired(source.scores, _answers(source, side), [setting])
+def _length(source: Source, condition: Condition, side: str) -> Number | None:
+    pair = paired(source.scores, _answers(source, side), [condition])
     return None if pair is None else _number(pair, _mean_length(pair), lowest=0.0)
 
 
-def _changes(source: Source, ours: Setting, grpo: Setting) -> dict[str, Number | None]:
+def _changes(source: Source, ours: Condition, grpo: Condition) -> dict[str, Number | None]:
     """Both numbers of a scale, marked. Tokens and counts of a problem are exchanged together."""
     numbers: dict[str, Number | None] = {}
     tests: dict[str, PValues] = {}

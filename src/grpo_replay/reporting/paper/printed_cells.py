@@ -4,22 +4,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from grpo_replay.reporting.numbers.settings import (
-    DEFAULT_ALPHA,
-    DEFAULT_REPLAY_RATIO,
-    DEFAULT_TAU_MAX,
-)
+from grpo_replay.reporting.labels import GRPO
+from grpo_replay.reporting.numbers.conditions import PartialIdentity
 from grpo_replay.reporting.paper import published
 from grpo_replay.reporting.paper.design_space import (
     METHOD,
     NO_REPLAY,
+    REPLAYING,
     SIGMA_POOL,
     UNIFORM_POOL,
-    Point,
+    replayed,
 )
+from grpo_replay.study.axes import ALPHA, RATIO, TAU_MAX
 from grpo_replay.study.cells import Cell
 
-_METHODS = {p.name: p for p in (NO_REPLAY, UNIFORM_POOL, SIGMA_POOL, METHOD)}
+# "The axes of the design space": what a line has that prints no value of its own.
+_DEFAULTS = {TAU_MAX: 10, RATIO: 0.5, ALPHA: 0.5}
 
 
 @dataclass(frozen=True)
@@ -32,42 +32,35 @@ class Printed:
 
 
 @cache
-def printed_cells() -> dict[tuple[str, Point], list[Printed]]:
-    """What each of Tables 1, 2, 3, 4, 9, 10 and 13 prints, by scale and point."""
-    found: dict[tuple[str, Point], list[Printed]] = {}
+def printed_cells() -> dict[tuple[str, PartialIdentity], list[Printed]]:
+    """What each of Tables 1, 2, 3, 4, 9, 10 and 13 prints, by scale and row."""
+    found: dict[tuple[str, PartialIdentity], list[Printed]] = {}
     for table in ("table01", "table02", "table03", "table04", "table09", "table10", "table13"):
         for line in published.rows(table):
-            point = _point(table, line)
-            if point is not None:
+            row = _row(table, line)
+            if row is not None:
                 avg = line.get("avg") or line["accuracy_percent"]
                 printed = Printed(table, avg, line.get("pass"))
-                found.setdefault((line.get("scale", "1.7B"), point), []).append(printed)
+                found.setdefault((line.get("scale", "1.7B"), row), []).append(printed)
     return found
 
 
-def _point(table: str, line: dict[str, str]) -> Point | None:
+def _row(table: str, line: dict[str, str]) -> PartialIdentity | None:
     """The cell of a line, every axis given; None for an untrained model."""
     if table == "table10":
-        return NO_REPLAY if line["reference"] == "grpo" else None
-    if table == "table01":
-        point = _METHODS[line["method"]]
-        axes = (point.composition, point.unit, point.priority)
-    elif "composition" in line:
+        return NO_REPLAY if line["reference"] == GRPO else None
+    if {"none", GRPO} & set(_texts(line, ("composition", "method", "priority", "replay_ratio"))):
+        return NO_REPLAY
+    if "composition" in line:
         axes = (line["composition"], "rollout", "abs_advantage")
     elif "priority" in line:
         axes = ("anchored", line["unit"], line["priority"])
     else:
-        axes = ("anchored", "rollout", "abs_advantage")
-    values = set(_texts(line, ("composition", "method", "priority", "replay_ratio")))
-    if values & {"none", "grpo"}:
-        return NO_REPLAY
-    uniform = axes[2] == "uniform"
-    return Point(
-        *axes,
-        int(line.get("tau_max", DEFAULT_TAU_MAX)),
-        float(line.get("replay_ratio", DEFAULT_REPLAY_RATIO)),
-        0.0 if uniform else float(line.get("alpha", DEFAULT_ALPHA)),
-    )
+        axes = REPLAYING[line.get("method", METHOD.name)]
+    ratio = float(line.get("replay_ratio", _DEFAULTS[RATIO]))
+    alpha = 0.0 if axes[2] == "uniform" else float(line.get("alpha", _DEFAULTS[ALPHA]))
+    tau_max = int(line.get("tau_max", _DEFAULTS[TAU_MAX]))
+    return replayed(*axes, {TAU_MAX: tau_max, RATIO: ratio, ALPHA: alpha})
 
 
 def _texts(line: dict[str, str], keys: tuple[str, ...]) -> Iterator[str]:
@@ -97,11 +90,11 @@ def tables_of(cell: Cell) -> list[str]:
     scales = {scale for scale, _ in cells}
     found = {
         printed.table
-        for (scale, point), tables in cells.items()
+        for (scale, row), tables in cells.items()
         for printed in tables
-        if (point.holds(cell) or NO_REPLAY.holds(cell))
+        if (row.holds(cell) or NO_REPLAY.holds(cell))
         and (scale == cell.scale or cell.scale not in scales)
     }
     if "table01" in found:
-        found |= {table for table, points in _ALSO.items() if any(p.holds(cell) for p in points)}
+        found |= {table for table, rows in _ALSO.items() if any(row.holds(cell) for row in rows)}
     return sorted(found)

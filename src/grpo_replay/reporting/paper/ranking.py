@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from grpo_replay.reporting.numbers.conditions import Condition, PartialIdentity
 from grpo_replay.reporting.numbers.number import Number
-from grpo_replay.reporting.numbers.settings import Setting
 from grpo_replay.reporting.numbers.significance import marked
 from grpo_replay.reporting.paper import published
 from grpo_replay.reporting.paper.accuracy import axis_labels
-from grpo_replay.reporting.paper.design_space import NO_REPLAY, Point, Source
+from grpo_replay.reporting.paper.design_space import NO_REPLAY, replayed
 from grpo_replay.reporting.paper.efficiency import (
     AES_NOTE,
     FIELDS,
@@ -18,21 +18,26 @@ from grpo_replay.reporting.paper.efficiency import (
     relative,
     relative_p_values,
 )
+from grpo_replay.reporting.tables import notes
+from grpo_replay.reporting.tables.notes import notes_below
 from grpo_replay.reporting.tables.parts import problems_text
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
+from grpo_replay.study.axes import REPLAY_AXES
 
 
 def table13(source: Source) -> Table:
     """Table 13: the twelve cells that the paper ranks, by the study's own AES."""
-    points = [_point(line) for line in published.rows("table13")]
-    rows, settings = [], []
+    lines = {_row(line): _labels(line) for line in published.rows("table13")}
+    rows, conditions = [], []
     for scale in source.ablation_scales:
         grpo = source.at(scale, NO_REPLAY)
-        found = [source.at(scale, point) for point in points]
+        found = [source.at(scale, row) for row in lines]
         numbers = _marked_numbers(source, found, grpo)
-        labels = [_labels(source, scale, point) for point in points]
+        place = {"study": source.study.study, "scale": scale}
+        labels = [place | of_line for of_line in lines.values()]
         rows += ranked([Row(*pair) for pair in zip(labels, numbers, strict=True)])
-        settings += [grpo, *found]
+        conditions += [grpo, *found]
     n = problems_text(source.study)
     return Table(
         title=f"Table 13: anchored cells ranked by AES ({source.study.title})",
@@ -52,34 +57,35 @@ def table13(source: Source) -> Table:
             Column("aes", "", "AES", n, decimals=3, tested=True),
         ],
         rows=rows,
-        notes=[
+        notes=notes_below(
+            source,
+            conditions,
             AES_NOTE,
             "Against GRPO of the same scale: ΔL > 0 is shorter, ΔAcc > 0 more accurate.",
             RATIO_NOTE,
-            *source.marks(settings),
+            notes.marks,
             "Marked are the three columns against GRPO; ΔL and ΔAcc stand for length and accuracy.",
             "Equal scores share a rank; the order of ranks whose intervals overlap is no finding.",
-            *source.seeds(settings),
-            *source.missing(settings),
-        ],
+            notes.seeds,
+        ),
         hidden=("study", "priority_key"),
     )
 
 
 def _marked_numbers(
-    source: Source, settings: list[Setting], grpo: Setting
+    source: Source, conditions: list[Condition], grpo: Condition
 ) -> list[dict[str, Number | None]]:
     """The numbers of each row of a scale, those against GRPO marked."""
     numbers, tests = {}, {}
-    for position, setting in enumerate(settings):
-        found = relative(source, setting, grpo)
-        p_of = relative_p_values(source, setting, grpo)
+    for position, condition in enumerate(conditions):
+        found = relative(source, condition, grpo)
+        p_of = relative_p_values(source, condition, grpo)
         numbers |= {(position, name): number for name, number in found.items()}
         tests |= {(position, name): p for name, p in p_of.items()}
     against_grpo = marked(numbers, tests)
     return [
-        means(source, setting) | {name: against_grpo[position, name] for name in FIELDS}
-        for position, setting in enumerate(settings)
+        means(source, condition) | {name: against_grpo[position, name] for name in FIELDS}
+        for position, condition in enumerate(conditions)
     ]
 
 
@@ -91,18 +97,13 @@ def ranked(rows: list[Row]) -> list[Row]:
     return sorted(labelled, key=lambda row: row.labels["rank"] or len(rows) + 1)
 
 
-def _point(line: dict[str, str]) -> Point:
-    return Point(
-        "anchored",
-        line["unit"],
-        line["priority"],
-        int(line["tau_max"]),
-        float(line["replay_ratio"]),
-        float(line["alpha"]),
-    )
+def _row(line: dict[str, str]) -> PartialIdentity:
+    axes = ("anchored", line["unit"], line["priority"])
+    values = (int(line["tau_max"]), float(line["replay_ratio"]), float(line["alpha"]))
+    return replayed(*axes, dict(zip(REPLAY_AXES, values, strict=True)))
 
 
-def _labels(source: Source, scale: str, point: Point) -> dict:
-    axes = {"alpha": point.alpha, "tau_max": point.tau_max, "replay_ratio": point.replay_ratio}
-    names = axis_labels(point.priority, point.unit)
-    return {"study": source.study.study, "scale": scale} | axes | names
+def _labels(line: dict[str, str]) -> dict:
+    axes = {key: float(line[key]) for key in ("alpha", "replay_ratio")}
+    names = axis_labels(line["priority"], line["unit"])
+    return axes | {"tau_max": int(line["tau_max"])} | names

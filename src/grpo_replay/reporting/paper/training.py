@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from grpo_replay.reporting.labels import method_name
+from grpo_replay.reporting.numbers.conditions import Condition
 from grpo_replay.reporting.numbers.number import Number
-from grpo_replay.reporting.numbers.settings import Setting
 from grpo_replay.reporting.numbers.significance import (
     FEWEST_SEEDS,
     GRPO_ALONE,
@@ -15,8 +15,10 @@ from grpo_replay.reporting.numbers.significance import (
     p_over_seeds,
 )
 from grpo_replay.reporting.numbers.training import STEPS_NOTE, mean_over_steps, over_seeds, per_cell
-from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY, Source
-from grpo_replay.reporting.tables.notes import setting_notes
+from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY
+from grpo_replay.reporting.tables import notes
+from grpo_replay.reporting.tables.notes import notes_below
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.training_metrics import LENGTH
 from grpo_replay.statistics.metrics import relative_change
@@ -43,7 +45,7 @@ def percent_change(value: float, reference: float) -> float:
 
 def table08(source: Source) -> Table:
     """Table 8: what remains of GRPO's batch, mean over the steps."""
-    settings = [source.at(scale, NO_REPLAY) for scale in source.scales]
+    conditions = [source.at(scale, NO_REPLAY) for scale in source.scales]
     return Table(
         title=f"Table 8: effective batch of GRPO ({source.study.title})",
         stub={"scale": "Scale"},
@@ -53,20 +55,20 @@ def table08(source: Source) -> Table:
             Column("all_correct_percent", "Groups dropped (%)", "all correct", decimals=2),
             Column("all_wrong_percent", "Groups dropped (%)", "all wrong", decimals=2),
         ],
-        rows=[_batch_row(source, setting) for setting in settings],
-        notes=[
+        rows=[_batch_row(source, condition) for condition in conditions],
+        notes=notes_below(
+            source,
+            conditions,
             f"Mean over all {source.study.training.steps} steps. {STEPS_NOTE}",
-            GRPO_ALONE,
-            *source.seeds(settings),
-            *source.missing(settings),
-        ],
+            *(GRPO_ALONE, notes.seeds),
+        ),
         hidden=("study",),
     )
 
 
-def _batch_row(source: Source, setting: Setting) -> Row:
+def _batch_row(source: Source, condition: Condition) -> Row:
     def mean(name: str, highest: float) -> Number | None:
-        return mean_over_steps(source.scores, source.results, setting, name, highest=highest)
+        return mean_over_steps(source.scores, source.results, condition, name, highest=highest)
 
     sampled = source.study.training.rollouts_per_step
     numbers = {
@@ -75,24 +77,24 @@ def _batch_row(source: Source, setting: Setting) -> Row:
         "all_correct_percent": mean(ALL_CORRECT, 100.0),
         "all_wrong_percent": mean(ALL_WRONG, 100.0),
     }
-    return Row({"study": source.study.study, "scale": setting.scale}, numbers)
+    return Row({"study": source.study.study, "scale": condition.scale}, numbers)
 
 
 def table12(source: Source) -> Table:
     """Table 12: mean response length at the last training step, GRPO and `ours`."""
-    rows, settings, tests = [], [], []
-    for point in (NO_REPLAY, METHOD):
+    rows, conditions, tests = [], [], []
+    for row in (NO_REPLAY, METHOD):
         for scale in source.scales:
-            setting, grpo = source.at(scale, point), source.at(scale, NO_REPLAY)
-            keys = {"study": source.study.study, "method_key": point.name}
-            labels = {"method": method_name(point.name), "scale": scale}
-            numbers = {"length_tokens": _length(source, setting), "delta_percent": None}
-            if point is not NO_REPLAY:
-                changed, test = _change(source, setting, grpo)
+            condition, grpo = source.at(scale, row), source.at(scale, NO_REPLAY)
+            keys = {"study": source.study.study, "method_key": row.name}
+            labels = {"method": method_name(row.name), "scale": scale}
+            numbers = {"length_tokens": _length(source, condition), "delta_percent": None}
+            if row is not NO_REPLAY:
+                changed, test = _change(source, condition, grpo)
                 numbers |= marked({"delta_percent": changed}, {"delta_percent": test})
                 tests.append(test)
             rows.append(Row(keys | labels, numbers))
-            settings.append(setting)
+            conditions.append(condition)
     return Table(
         title=f"Table 12: response length in training ({source.study.title})",
         stub={"method": "Method", "scale": "Scale"},
@@ -101,35 +103,35 @@ def table12(source: Source) -> Table:
             Column("delta_percent", "", "against GRPO (%)", tested=True),
         ],
         rows=rows,
-        notes=[
+        notes=notes_below(
+            source,
+            conditions,
             f"Mean over the rollouts of step {source.study.training.steps}, the last one; n=1: one "
             "training run, whose rollouts of one step share a policy. Several seeds: Student's t.",
             NOTE_SEEDS if any(test.seeds is not None for test in tests) else NO_MARKS,
-            *setting_notes([s for s in settings if s.cells]),
-            *source.seeds(settings),
-            *source.missing(settings),
-        ],
+            *(notes.replay, notes.seeds),
+        ),
         hidden=("study", "method_key"),
     )
 
 
-def _last_lengths(source: Source, setting: Setting) -> dict[int | None, tuple[float, int]]:
+def _last_lengths(source: Source, condition: Condition) -> dict[int | None, tuple[float, int]]:
     """(mean length, 1 step) by seed; a run that has not reached the last step has none."""
     last = source.study.training.steps
 
     def length(metrics: pd.DataFrame) -> tuple[float, int]:
         return (float(metrics.at[last, LENGTH]) if last in metrics.index else np.nan), 1
 
-    return per_cell(source.scores, source.results, setting, length)
+    return per_cell(source.scores, source.results, condition, length)
 
 
-def _length(source: Source, setting: Setting) -> Number | None:
-    return over_seeds(_last_lengths(source, setting))
+def _length(source: Source, condition: Condition) -> Number | None:
+    return over_seeds(_last_lengths(source, condition))
 
 
-def _change(source: Source, setting: Setting, grpo: Setting) -> tuple[Number | None, PValues]:
+def _change(source: Source, condition: Condition, grpo: Condition) -> tuple[Number | None, PValues]:
     """Mean over the shared seeds of the percent change, and its test over them."""
-    lengths, references = (_last_lengths(source, s) for s in (setting, grpo))
+    lengths, references = (_last_lengths(source, s) for s in (condition, grpo))
     shared = [seed for seed in lengths if seed in references]
     pairs = [(lengths[seed][0], references[seed][0]) for seed in shared]
     changes = [percent_change(length, reference) for length, reference in pairs]

@@ -8,10 +8,10 @@ behind `--config`.
 from pathlib import Path
 
 from grpo_replay.files import write_text
-from grpo_replay.reporting.tables import age as ages
-from grpo_replay.reporting.tables import main
+from grpo_replay.reporting.tables import age, main
 from grpo_replay.reporting.tables.html import to_html
 from grpo_replay.reporting.tables.latex import to_latex
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Table, to_csv, to_markdown
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.config import Study
@@ -27,10 +27,9 @@ def write_table(table: Table, stem: Path) -> None:
 
 def main_table(study: Study, results: Path, output_stem: Path, config: str) -> None:
     """Write Table 1: accuracy of every method at every scale."""
-    write_table(main.build(study, read_scores(results), config), output_stem)
+    write_table(main.build(Source(study, read_scores(results), results, config)), output_stem)
 
 
 def age_table(study: Study, results: Path, output_stem: Path, config: str) -> None:
     """Write Table 2: `ours` at each tau_max, with clipped ratios from the cells' metrics.jsonl."""
-    scores = read_scores(results)
-    write_table(ages.build(study, scores, results, config), output_stem)
+    write_table(age.build(Source(study, read_scores(results), results, config)), output_stem)

@@ -1,48 +1,100 @@
 """Table 1 of the paper: every method on every benchmark, with chance line and base model."""
 
-import pandas as pd
-
 from grpo_replay.reporting.numbers.chance import chance_percent
+from grpo_replay.reporting.numbers.conditions import (
+    Condition,
+    finished_cells,
+    grpo_of,
+    main_conditions,
+)
+from grpo_replay.reporting.numbers.means import METRICS, benchmark_number
 from grpo_replay.reporting.numbers.number import Number
-from grpo_replay.reporting.numbers.settings import (
-    default_settings,
-    used_scales,
-)
-from grpo_replay.reporting.tables.notes import (
-    INTERVAL_NOTE,
-    comparison_notes,
-    missing_notes,
-    setting_notes,
-)
-from grpo_replay.reporting.tables.parts import HIDDEN, benchmark_columns, scale_rows
-from grpo_replay.reporting.tables.table import Row, Table
+from grpo_replay.reporting.numbers.significance import SHORT
+from grpo_replay.reporting.tables import notes
+from grpo_replay.reporting.tables.parts import HIDDEN, Line, marked_rows, mean_columns
+from grpo_replay.reporting.tables.source import Source
+from grpo_replay.reporting.tables.table import Column, Row, Table
+from grpo_replay.results.scores import problem_count
 from grpo_replay.study.config import Study
 
+PAPER_VERIFIER = ":grade_paper"  # ends the keys of numbers that its verdicts give
+_MEANS = "Avg and Pass: unweighted means over the benchmarks."
 
-def build(study: Study, scores: pd.DataFrame, config: str) -> Table:
-    """The main table from `scores.parquet`; a cell without scores is a dash and a note.
 
-    `config` is what the note's command has behind `--config`.
-    """
-    by_scale = {scale: default_settings(study, scale) for scale in used_scales(study)}
-    settings = [setting for found in by_scale.values() for setting in found]
-    rows = []
-    for scale, found in by_scale.items():
-        rows += [_chance_row(study, scale), *scale_rows(study, scores, found)]
+def build(source: Source) -> Table:
+    """The main conditions of a study; a cell without scores is a dash and a note."""
+    rows, shown = [], []
+    for scale in source.scales:
+        found = main_conditions(source.study, scale)
+        rows += [_chance_row(source.study, scale)]
+        rows += benchmark_rows(source, [Line(c) for c in found], grpo_of(found))
+        shown += found
+    title = f"Accuracy of every method ({source.study.title})"
+    return benchmark_table(source, title, rows, shown, f"{_MEANS} Chance: answers drawn at random.")
+
+
+def benchmark_table(
+    source: Source,
+    title: str,
+    rows: list[Row],
+    conditions: list[Condition],
+    means_note: str = _MEANS,
+    decimals: int = 1,
+) -> Table:
+    """Rows of `benchmark_rows` as a table."""
     return Table(
-        title=f"Accuracy of every method ({study.title})",
+        title=title,
         stub={"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"},
-        columns=benchmark_columns(study),
+        columns=_columns(source.study, decimals),
         rows=rows,
-        notes=[
-            INTERVAL_NOTE,
-            "Avg and Pass: unweighted means over the benchmarks. Chance: answers drawn at random.",
-            *setting_notes(settings),
-            *comparison_notes(scores, settings),
-            *missing_notes(study, scores, settings, config),
-        ],
+        notes=notes.notes_below(
+            source,
+            conditions,
+            *(notes.INTERVALS, means_note, notes.replay, notes.marks, notes.one_seed),
+        ),
         hidden=HIDDEN,
     )
+
+
+def _columns(study: Study, decimals: int) -> list[Column]:
+    """avg@k and pass@k of every benchmark, then their means."""
+    columns = []
+    for name, benchmark in study.benchmarks.items():
+        n, k = problem_count(benchmark), benchmark.k
+        columns += [
+            Column(f"{name}_avg", benchmark.title, f"avg@{k}", f"n = {n} × {k}", decimals),
+            Column(f"{name}_pass", benchmark.title, f"pass@{k}", f"n = {n}", decimals),
+        ]
+    return columns + mean_columns(study, "Mean", decimals)
+
+
+def benchmark_rows(source: Source, lines: list[Line], grpo: Condition | None) -> list[Row]:
+    """A row a line of one scale: every benchmark, and the means with marks against GRPO."""
+
+    def numbers(condition: Condition) -> dict[str, Number | None]:
+        own = {
+            f"{name}_{SHORT[metric]}": benchmark_number(source.scores, condition, name, metric)
+            for name in source.study.benchmarks
+            for metric in METRICS
+        }
+        return own | _by_the_papers_verifier(source, condition)
+
+    return marked_rows(source, lines, grpo, numbers)
+
+
+def _by_the_papers_verifier(source: Source, condition: Condition) -> dict[str, Number | None]:
+    """avg@k and its mean under the paper's verifier (math-verify on the raw text), for the
+    comparison with the paper's numbers.
+    """
+    cells = [cell.cell for cell in finished_cells(source.scores, condition)]
+    if not cells:
+        return {}
+    own = source.scores[source.scores["cell"].isin(cells)]
+    means = own.groupby("benchmark")["avg_at_k_paper"].mean()
+    numbers: dict[str, Number | None] = {
+        f"{name}_avg{PAPER_VERIFIER}": Number(float(mean)) for name, mean in means.items()
+    }
+    return numbers | {f"avg{PAPER_VERIFIER}": Number(float(means.mean()))}
 
 
 def _chance_row(study: Study, scale: str) -> Row:

@@ -1,32 +1,26 @@
 """Columns and rows that several tables share."""
 
-import pandas as pd
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from grpo_replay.reporting.labels import BASE, method_name
-from grpo_replay.reporting.numbers.means import METRICS, benchmark_number
-from grpo_replay.reporting.numbers.settings import (
-    Setting,
-    finished_cells,
-    grpo_of,
-)
-from grpo_replay.reporting.numbers.significance import SHORT, marked_means
-from grpo_replay.reporting.tables.table import Column, Row
+from grpo_replay.reporting.labels import BASE
+from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
+from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.significance import marked_means
+from grpo_replay.reporting.tables.source import Source
+from grpo_replay.reporting.tables.table import Column, Label, Row
 from grpo_replay.results.scores import problem_count
 from grpo_replay.study.config import Study
 
 HIDDEN = ("study", "method_key", "tau_max", "replay_ratio", "alpha")
 
 
-def benchmark_columns(study: Study, decimals: int = 1) -> list[Column]:
-    """avg@k and pass@k of every benchmark, then their means."""
-    columns = []
-    for name, benchmark in study.benchmarks.items():
-        n, k = problem_count(benchmark), benchmark.k
-        columns += [
-            Column(f"{name}_avg", benchmark.title, f"avg@{k}", f"n = {n} × {k}", decimals),
-            Column(f"{name}_pass", benchmark.title, f"pass@{k}", f"n = {n}", decimals),
-        ]
-    return columns + mean_columns(study, "Mean", decimals)
+@dataclass(frozen=True)
+class Line:
+    """A row to be: its condition, and what its labels are in this table."""
+
+    condition: Condition
+    labels: dict[str, Label] = field(default_factory=dict)
 
 
 def problems_text(study: Study) -> str:
@@ -43,30 +37,30 @@ def mean_columns(study: Study, group: str, decimals: int = 1) -> list[Column]:
     ]
 
 
-def scale_rows(study: Study, scores: pd.DataFrame, settings: list[Setting]) -> list[Row]:
-    """A row a setting of one scale: every benchmark, and the means with marks against GRPO."""
-    grpo = grpo_of(settings)
-    rows = []
-    for setting, means in zip(settings, marked_means(scores, settings, grpo), strict=True):
-        numbers = {
-            f"{name}_{SHORT[metric]}": benchmark_number(scores, setting, name, metric)
-            for name in study.benchmarks
-            for metric in METRICS
-        }
-        rows.append(Row(setting_labels(study, scores, setting), numbers | means))
-    return rows
+def marked_rows(
+    source: Source,
+    lines: Sequence[Line],
+    grpo: Condition | None,
+    further: Callable[[Condition], dict[str, Number | None]] = lambda _: {},
+) -> list[Row]:
+    """A row a line of one scale: the means with marks against GRPO, and further numbers."""
+    means = marked_means(source.scores, [line.condition for line in lines], grpo)
+    return [
+        Row(_labels(source, line.condition) | line.labels, numbers | further(line.condition))
+        for line, numbers in zip(lines, means, strict=True)
+    ]
 
 
-def setting_labels(study: Study, scores: pd.DataFrame, setting: Setting) -> dict:
+def _labels(source: Source, condition: Condition) -> dict[str, Label]:
     """The labels of a row; `seeds` counts the finished ones, a base model has none."""
-    seeds = len(finished_cells(scores, setting)) if setting.method != BASE else None
+    trained = condition.method != BASE
     return {
-        "study": study.study,
-        "scale": setting.scale,
-        "method": method_name(setting.method),
-        "method_key": setting.method,
-        "tau_max": setting.tau_max,
-        "replay_ratio": setting.replay_ratio,
-        "alpha": setting.alpha,
-        "seeds": seeds,
+        "study": source.study.study,
+        "scale": condition.scale,
+        "method": condition.name,
+        "method_key": condition.method,
+        "tau_max": condition.axes.tau_max,
+        "replay_ratio": condition.axes.replay_ratio,
+        "alpha": condition.axes.alpha,
+        "seeds": len(finished_cells(source.scores, condition)) if trained else None,
     }

@@ -26,11 +26,14 @@ class Column:
     tested: bool = False
 
 
+Label = str | int | float | None
+
+
 @dataclass(frozen=True)
 class Row:
     """One line: its labels by stub key, and its numbers by column key (None or absent: a dash)."""
 
-    labels: dict[str, str | int | float | None]
+    labels: dict[str, Label]
     numbers: dict[str, Number | None]
 
 
