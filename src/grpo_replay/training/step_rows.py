@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 
+from grpo_replay.methods.advantages import group_statistics
 from grpo_replay.methods.replay import Batch
 from grpo_replay.methods.rollout import Rollout, group_by_query
 from grpo_replay.training.round import Round
@@ -95,7 +96,9 @@ def _rewards_and_lengths(fresh: list[Rollout]) -> dict:
 
 def _groups(fresh: list[Rollout]) -> dict:
     groups = group_by_query(fresh)
-    same = [group[0].group_mean for group in groups if group[0].group_std == 0]
+    # Of all that was sampled: a rollout knows mean and deviation of what was selected.
+    sampled = [group_statistics(np.array([[r.reward for r in group]])) for group in groups]
+    same = [group.mean[0, 0] for group in sampled if group.std[0, 0] == 0]
     return {
         "groups/count": len(groups),
         "groups/all_correct_percent": 100 * sum(mean > 0 for mean in same) / len(groups),
