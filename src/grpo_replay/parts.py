@@ -30,7 +30,7 @@ class Part(Strict):
     """One choice on one axis: its word, its settings, and its work.
 
     A part without a memory is its own runtime object. One with a memory (a buffer, a generator of
-    random numbers) returns another object from `start`, with the same three functions.
+    random numbers) returns another object from `start`, with the same functions.
     """
 
     def identity(self) -> dict[str, Any]:
@@ -65,6 +65,10 @@ class Part(Strict):
     def start(self, seed: int) -> Any:
         """The object that works in one training; `seed` is of this axis and cell alone."""
         return self
+
+    def metrics(self, step: int) -> dict[str, float | None]:
+        """What the record of a finished step says of this part, by name; asked for once a step."""
+        return {}
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint holds: `values` (JSON-like), `arrays` (numpy); both may be absent."""

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,24 @@ def test_two_processes_replay_and_learn_like_one(
     one: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
     assert_same_learning(tiny_model, one, launch(tiny_model, tmp_path / "two", 2))
+
+
+@pytest.mark.parametrize("rule", ["max_variance", "random"])
+def test_two_processes_select_like_one(
+    rule: str, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    select = {"kind": rule, "keep": 2}
+    method = {"select": select, "replay": {"compose": "anchored", "unit": "rollout"}}
+    monkeypatch.setenv("METHOD", json.dumps(method))
+    runs = [launch(tiny_model, tmp_path / str(count), count) for count in (1, 2)]
+    assert_same_learning(tiny_model, *runs)
+    told = [
+        [(r["select/kept_right"], r["select/variance_kept"]) for r in records(run, "metrics")]
+        for run in runs
+    ]
+    assert told[0] == told[1]
+    fresh = [row for row in records(runs[0], "replay") if not row["replayed"]]
+    assert max(Counter(row["group_id"] for row in fresh).values()) == 2
 
 
 def test_shards_replay_and_learn_like_one_process(

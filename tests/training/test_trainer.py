@@ -388,9 +388,17 @@ def test_a_resumed_run_ends_like_one_that_never_stopped(
     """Bit for bit: draws, metrics and weights, with evictions on both sides of the stop."""
     study = tiny_study(steps=STEPS, replay_warmup=1)
     settings = cell_settings(study, method, tau_max=1)
-    whole = make_probe(settings, tiny_model, tmp_path / "whole", every=3)
+    whole, resumed = stop_and_resume(settings, tiny_model, tmp_path)
+    assert_ends_alike(whole, resumed)
+    evicted = whole.records.metrics.table()["buffer/evicted_age"]
+    assert evicted[:3].sum() > 0 and evicted[3:].sum() > 0
+
+
+def stop_and_resume(settings: dict, model: Path, folder: Path) -> tuple[Probe, Probe]:
+    """A run of six steps, and the same that is stopped in the fifth and goes on from the third."""
+    whole = make_probe(settings, model, folder / "whole", every=3)
     whole.trainer.train()
-    stopped = make_probe(settings, tiny_model, tmp_path / "stopped", every=3)
+    stopped = make_probe(settings, model, folder / "stopped", every=3)
 
     def stop(record: dict) -> None:
         if record["step"] == 5:
@@ -399,10 +407,14 @@ def test_a_resumed_run_ends_like_one_that_never_stopped(
     stopped.trainer.watchers = [Watch(stop)]
     with pytest.raises(KeyboardInterrupt):
         stopped.trainer.train()
-    resumed = make_probe(settings, tiny_model, tmp_path / "stopped", every=3)
+    resumed = make_probe(settings, model, folder / "stopped", every=3)
     resumed.records.keep_until(3)
-    checkpoint = tmp_path / "stopped" / "checkpoint-6"
-    resumed.trainer.train(resume_from_checkpoint=str(checkpoint))
+    resumed.trainer.train(resume_from_checkpoint=str(folder / "stopped" / "checkpoint-6"))
+    return whole, resumed
+
+
+def assert_ends_alike(whole: Probe, resumed: Probe) -> None:
+    """Records and weights are equal, bit for bit."""
     for name in ("replay", "rollouts"):
         mine, other = (getattr(p.records, name).path.read_text() for p in (whole, resumed))
         assert mine == other
@@ -410,8 +422,6 @@ def test_a_resumed_run_ends_like_one_that_never_stopped(
     weights = [p.trainer.accelerator.unwrap_model(p.trainer.model) for p in (whole, resumed)]
     pairs = zip(weights[0].parameters(), weights[1].parameters(), strict=True)
     assert all(torch.equal(one, other) for one, other in pairs)
-    evicted = whole.records.metrics.table()["buffer/evicted_age"]
-    assert evicted[:3].sum() > 0 and evicted[3:].sum() > 0
 
 
 def without_seconds(probe: Probe) -> list[dict]:

@@ -3,6 +3,7 @@ from. Arguments: model, folder, number of processes, and for a sharded run its p
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from safetensors.torch import save_file
 from scripted import Probe, Script, cell_settings, make_probe, tiny_study
 from sharded_cpu import allow_sharding, sharded
 from trl.generation.vllm_generation import VLLMGeneration
+
+METHOD = json.loads(os.environ.get("METHOD", "null"))  # instead of the tiny study's "ours"
 
 
 def look_at_shards(probe: Probe, run: Path) -> None:
@@ -36,9 +39,9 @@ if __name__ == "__main__":
     precision = (sys.argv[4:] or ["float32"])[0]
     checkpointing = precision == "bfloat16"  # as where memory is short
     study = tiny_study(
-        steps=4, replay_warmup=1, precision=precision, gradient_checkpointing=checkpointing
+        METHOD, steps=4, replay_warmup=1, precision=precision, gradient_checkpointing=checkpointing
     )
-    settings = cell_settings(study, "ours")
+    settings = cell_settings(study, "probe" if METHOD else "ours")
     settings["micro_batch"] = 8 // processes  # two micro-batches an update
     settings["processes"] = processes
     if sys.argv[4:]:

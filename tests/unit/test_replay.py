@@ -112,6 +112,32 @@ def test_age_decays_inside_the_power() -> None:
     assert Uniform(age_decay=2.0).weights([old, young], 9) == pytest.approx([np.exp(-3), 1.0])
 
 
+@pytest.mark.parametrize(("tau", "half_life"), [(500.0, 577.6), (10.0, 11.55)])
+def test_of_equal_priorities_the_young_is_drawn_twice_as_often(
+    tau: float, half_life: float
+) -> None:
+    assert tau * np.log(2) / 0.6 == pytest.approx(half_life, abs=0.05)
+    for kind in (AbsAdvantage, GroupStd):
+        age = 1000 * tau * np.log(2) / 0.6  # in thousandths of a step: ages are whole numbers
+        units = [rollout("old"), rollout("young", birth=1 + round(age))]
+        weights = kind(alpha=0.6, age_decay=1000 * tau).weights(units, step=1 + round(age))
+        assert weights[1] / weights[0] == pytest.approx(2, abs=1e-3)
+        draw = Draw(seed=5)
+        young = sum(draw(units, weights, 1)[0].rollout_id == "young" for _ in range(6000))
+        assert young / 6000 == pytest.approx(2 / 3, abs=0.02)
+        undecayed = kind(alpha=0.0, age_decay=tau).weights(units, step=1 + round(age))
+        assert undecayed.tolist() == [1, 1]
+
+
+def test_an_endless_decay_draws_as_none() -> None:
+    units = [rollout(f"{i}", birth=i, advantage=i + 1.0) for i in range(30)]
+    drawn = []
+    for tau in (None, 1e9):
+        weights = AbsAdvantage(age_decay=tau).weights(units, step=40)
+        drawn.append(names(Draw(seed=1)(units, weights, 12)))
+    assert drawn[0] == drawn[1]
+
+
 def test_zero_advantages_are_drawn_alike() -> None:
     weights = AbsAdvantage(alpha=1.0).weights([rollout(f"{i}", advantage=0.0) for i in "abcd"], 1)
     assert weights / weights.sum() == pytest.approx(0.25)

@@ -66,14 +66,21 @@ def score_groups(
 
 def _kept(select: Any, rewards_G: np.ndarray, step: int) -> np.ndarray:
     positions = np.asarray(select.kept(rewards_G))
-    there = positions.dtype.kind in "iu" and set(positions.tolist()) <= set(range(len(rewards_G)))
-    if not there:
+    if not _are_places(positions, len(rewards_G)):
         raise _fault(
             step, "select", f"positions {positions.tolist()} in a group of {len(rewards_G)}"
         )
     kept_G = np.zeros(len(rewards_G), dtype=bool)
-    kept_G[positions] = True
+    kept_G[positions.astype(int)] = True
     return kept_G
+
+
+def _are_places(positions: np.ndarray, count: int) -> bool:
+    """Whether these are different places among `count`; none is a choice too."""
+    if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iu"):
+        return False
+    found = set(positions.tolist())
+    return len(found) == len(positions) and found <= set(range(count))
 
 
 def _fault(step: int, axis: str, what: str) -> TrainingError:

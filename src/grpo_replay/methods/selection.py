@@ -10,6 +10,9 @@ from pydantic import Field, SerializeAsAny
 from grpo_replay.parts import Part, or_imported
 from grpo_replay.ranges import Rollouts
 
+# Variances this near to each other, as shares of the largest, are equal but for rounding.
+TIE = 1e-9
+
 
 class Selection(Part):
     """Keeps some rollouts of each group, in their order.
@@ -20,6 +23,10 @@ class Selection(Part):
     """
 
     advantage_over: Literal["subset", "all"] = "subset"
+
+    def start(self, seed: int) -> Any:
+        """The selection of one training, which tells what it keeps."""
+        return Selecting(self)
 
     def kept(self, rewards_G: np.ndarray) -> np.ndarray:
         """Positions of the kept rollouts of a group, rising; a reward that is NaN is never kept."""
@@ -33,10 +40,57 @@ class Selection(Part):
         """
 
 
+class Selecting:
+    """A selection at work: what it keeps of each group, and what of a step is told of that."""
+
+    def __init__(self, part: Selection) -> None:
+        self.part = part
+        self.advantage_over = part.advantage_over
+        self._seen: list[tuple[np.ndarray, np.ndarray]] = []  # since metrics were last told
+
+    def kept(self, rewards_G: np.ndarray) -> np.ndarray:
+        """Positions of the kept rollouts of a group, rising."""
+        positions = self.choose(rewards_G)
+        self._seen.append((rewards_G, positions))
+        return positions
+
+    def choose(self, rewards_G: np.ndarray) -> np.ndarray:
+        """As the part says."""
+        return self.part.kept(rewards_G)
+
+    def metrics(self, step: int) -> dict[str, float | None]:
+        """Of the step's groups: how many right (reward above 0) and wrong rollouts are kept, and,
+        of all scored rollouts and of the kept, the mean reward and the mean variance in a group.
+        """
+        seen, self._seen = self._seen, []
+        kept = [rewards[np.asarray(positions, int)] for rewards, positions in seen]
+        right = sum(int((rewards > 0).sum()) for rewards in kept)
+        scored = [rewards[~np.isnan(rewards)] for rewards, _ in seen]
+        return {
+            "select/kept_right": right,
+            "select/kept_wrong": sum(map(len, kept)) - right,
+            "select/reward_all": _mean([r for rewards in scored for r in rewards]),
+            "select/reward_kept": _mean([r for rewards in kept for r in rewards]),
+            "select/variance_all": _mean([rewards.var() for rewards in scored if len(rewards)]),
+            "select/variance_kept": _mean([rewards.var() for rewards in kept if len(rewards)]),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing outlives a step."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Nothing to continue."""
+
+
 class KeepAll(Selection):
     """Every rollout."""
 
     kind: Literal["all"] = "all"
+
+    def start(self, seed: int) -> "KeepAll":
+        """Itself: there is nothing to tell."""
+        return self
 
     def kept(self, rewards_G: np.ndarray) -> np.ndarray:
         """All positions."""
@@ -84,7 +138,7 @@ class MaxVariance(KeepSome):
         total, square = (p[m - highest] + p[n] - p[n - highest] for p in (sums, squares))
         variances = square / m - (total / m) ** 2
         best = variances.max()
-        k = highest[np.argmax(variances >= best - 1e-12 * max(best, 1.0))]
+        k = highest[np.argmax(variances >= best * (1 - TIE))]
         return np.concatenate([np.arange(m - k), np.arange(n - k, n)])
 
 
@@ -119,15 +173,14 @@ class RandomSubset(KeepSome):
         return RandomSubsets(self, seed)
 
 
-class RandomSubsets:
+class RandomSubsets(Selecting):
     """`RandomSubset` with its generator, which every process seeds alike."""
 
     def __init__(self, part: RandomSubset, seed: int) -> None:
-        self.part = part
-        self.advantage_over = part.advantage_over
+        super().__init__(part)
         self._random = np.random.default_rng(seed)
 
-    def kept(self, rewards_G: np.ndarray) -> np.ndarray:
+    def choose(self, rewards_G: np.ndarray) -> np.ndarray:
         """Positions of the kept rollouts of a group, rising."""
         scored = np.flatnonzero(~np.isnan(rewards_G))
         size = min(self.part.keep, len(scored))
@@ -140,6 +193,10 @@ class RandomSubsets:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue exactly where `state_dict` was taken."""
         self._random.bit_generator.state = state["values"]
+
+
+def _mean(values: list) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 AnySelection = Annotated[

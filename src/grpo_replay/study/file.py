@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from grpo_replay.errors import ConfigError, suggestion
 from grpo_replay.fields import Strict
 from grpo_replay.study.config import Study
+from grpo_replay.study.old_form import old_form
 from grpo_replay.study.yaml_values import read_yaml
 
 MAX_MISTAKES = 40  # as many as a person reads
@@ -34,6 +35,8 @@ def load_study(path: Path | str) -> Study:
     try:
         study = Study.model_validate(content)
     except ValidationError as error:
+        if old := old_form(content):
+            raise ConfigError(f"{path}: {old}") from None
         raise ConfigError(_describe_all(path, error, content)) from error
     if study.study != path.stem:
         raise ConfigError(

@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 
+from grpo_replay.methods.advantages import group_statistics
 from grpo_replay.methods.replay import Batch
 from grpo_replay.methods.rollout import Rollout, group_by_query
 from grpo_replay.training.round import Round
@@ -97,8 +98,12 @@ def _rewards_and_lengths(fresh: list[Rollout]) -> dict:
 
 def _groups(fresh: list[Rollout]) -> dict:
     groups = group_by_query(fresh)
-    # Equal rewards; a group without any has no mean.
-    same = [g for g in groups if g[0].group_std == 0 and not math.isnan(g[0].group_mean)]
+    # Of all that was sampled: a rollout knows the deviation of what was selected.
+    rewards_PG = [np.array([[r.reward for r in group]]) for group in groups]
+    stds = [group_statistics(rewards_G).std[0, 0] for rewards_G in rewards_PG]
+    # Equal rewards; a group without any has no deviation.
+    same = [group for group, std in zip(groups, stds, strict=True) if std == 0]
+    same = [group for group in same if any(not math.isnan(r.reward) for r in group)]
     right = sum(all(r.correct for r in group) for group in same)
     return {
         "groups/count": len(groups),

@@ -237,12 +237,13 @@ class ReplayGRPOTrainer(GRPOTrainer):
             return
         ratios = ratio_metrics(gather_object([self._ratios.sums]))
         log_ratios = dict(gather_object([*self._ratios.log_ratios.items()]))
+        step = self._step // self.args.steps_per_generation
+        told = [part.metrics(step) for part in self.parts.values()]
         if self.accelerator.is_main_process:
-            step = self._step // self.args.steps_per_generation
             self.records.replay.append(replay_rows(self._round.batch, step, log_ratios))
             skipped = sum(tokens == 0 for tokens in self._tokens_by_update)
             summary = step_summary(step, self._round, logs, skipped)
-            record = {**summary, **self.replay.metrics(step), **ratios}
+            record = {k: v for part in (summary, *told, ratios) for k, v in part.items()}
             self.records.metrics.append([record])
             for watcher in self.watchers:
                 watcher.step(record)
