@@ -15,6 +15,7 @@ rule make_problems:
     conda:
         "../../envs/report.yaml"
     params:
+        version=versions.PROBLEMS_VERSION,
         settings=STUDY.problems.model_dump(mode="json"),
     script:
         "../scripts/make_problems.py"
@@ -30,6 +31,7 @@ rule make_benchmark:
     conda:
         "../../envs/evaluate.yaml"
     params:
+        version=versions.PROBLEMS_VERSION,
         settings=lambda wildcards: cells.benchmark_problems(benchmark_of(wildcards)),
     script:
         "../scripts/make_benchmark.py"
@@ -47,6 +49,7 @@ rule make_base_model:
         # What is only compared: its correction makes no model again.
         parameters=lambda wildcards: cells.model_parameters(scale_of(wildcards)),
     params:
+        version=versions.MODEL_VERSION,
         model=lambda wildcards: cells.base_model(scale_of(wildcards)),
         problems=STUDY.problems.model_dump(mode="json"),
     script:
@@ -69,6 +72,7 @@ rule warm_start:
         **limits("hours_base", job_limits.memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
+        version=versions.MODEL_VERSION,
         settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
     script:
         "../scripts/warm_start.py"
@@ -88,6 +92,7 @@ rule select_prompts:
         **limits("hours_base", job_limits.memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
+        version=versions.PROBLEMS_VERSION,
         settings=(STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}),
     script:
         "../scripts/select_prompts.py"

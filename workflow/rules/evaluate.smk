@@ -40,7 +40,7 @@ rule grade_answers:
         model=lambda wildcards: str(RUN.policy(wildcards.cell)),
         k={name: benchmark.k for name, benchmark in STUDY.benchmarks.items()},
         timeout=STUDY.evaluation.grade_timeout_seconds,
-        grader_version=cells.GRADER_VERSION,
+        grader_version=versions.GRADER_VERSION,
     script:
         "../scripts/grade_answers.py"
 
