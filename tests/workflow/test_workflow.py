@@ -177,8 +177,8 @@ def test_an_edited_decoding_trains_nothing(edited: Workflow) -> None:
 
 
 def raise_version(workflow: Workflow, name: str) -> None:
-    """Raise a version of grid.py, as one does who has edited what it stands for."""
-    versions = workflow.folder / "src" / "grpo_replay" / "study" / "cells.py"
+    """Raise a version, as one does who has edited what it stands for."""
+    versions = workflow.folder / "src" / "grpo_replay" / "study" / "versions.py"
     code = versions.read_text()
     edited = re.sub(rf"^{name} = \d+$", f"{name} = 999", code, flags=re.MULTILINE)
     assert edited != code
@@ -218,6 +218,14 @@ def test_a_changed_grader_grades_stored_answers_again(finished: Workflow, tmp_pa
     assert (cell / "grades" / "clock3.parquet").stat().st_mtime_ns > before
     assert samples == {path: path.read_bytes() for path in (cell / "samples").iterdir()}
     assert not (workflow.results / "base_models").exists()
+
+
+def test_a_changed_score_scores_again_and_nothing_else(finished: Workflow, tmp_path: Path) -> None:
+    workflow = Workflow(tmp_path / "rescored")
+    shutil.copytree(finished.folder, workflow.folder, symlinks=True)
+    raise_version(workflow, "SCORING_VERSION")
+    jobs = workflow.jobs("cells")
+    assert jobs == {"score_cell": len(CELLS), "cells": 1}
 
 
 def test_our_own_accuracies_can_exist(finished: Workflow) -> None:

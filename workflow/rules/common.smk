@@ -29,7 +29,7 @@ from grpo_replay.planning.preflight import source_files
 from grpo_replay.planning.run import Declared, Run
 from grpo_replay.planning.steps import steps
 from grpo_replay.reporting import names
-from grpo_replay.study import cells
+from grpo_replay.study import cells, versions
 from grpo_replay.study.oddities import oddities
 from grpo_replay.study.settings import STUDY_VARIABLE, TRACKING_VARIABLE, read_settings
 

@@ -16,6 +16,7 @@ rule make_problems:
         "../../envs/report.yaml"
     params:
         **TASK,
+        version=versions.PROBLEMS_VERSION,
         settings=STUDY.problems.model_dump(mode="json"),
     script:
         "../scripts/make_problems.py"
@@ -32,6 +33,7 @@ rule make_benchmark:
         "../../envs/evaluate.yaml"
     params:
         settings=lambda wildcards: cells.benchmark_problems(STUDY, benchmark_of(wildcards)),
+        version=versions.PROBLEMS_VERSION,
     script:
         "../scripts/make_benchmark.py"
 
@@ -49,6 +51,7 @@ rule make_base_model:
         parameters=lambda wildcards: cells.model_parameters(scale_of(wildcards)),
     params:
         **TASK,
+        version=versions.MODEL_VERSION,
         model=lambda wildcards: cells.base_model(scale_of(wildcards)),
         problems=STUDY.problems.model_dump(mode="json"),
     script:
@@ -72,6 +75,7 @@ rule warm_start:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
         **TASK,
+        version=versions.MODEL_VERSION,
         settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
     script:
         "../scripts/warm_start.py"
@@ -92,6 +96,7 @@ rule select_prompts:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
         **TASK,
+        version=versions.PROBLEMS_VERSION,
         settings=(STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}),
     script:
         "../scripts/select_prompts.py"

@@ -13,19 +13,19 @@ from grpo_replay.files import digest
 from grpo_replay.methods.method import Setting, recorded_setting, setting_of, vary
 from grpo_replay.models.config import PretrainedModel
 from grpo_replay.study.config import Scale, Study
+from grpo_replay.study.versions import (
+    ALGORITHM_VERSION,
+    GRADER_VERSION,
+    MODEL_VERSION,
+    PROBLEMS_VERSION,
+    SAMPLER_VERSION,
+    SCORING_VERSION,
+)
 from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.config import Benchmark
 from grpo_replay.tasks.rewards import DEFAULT_REWARDS, file_digests, rewards_of
 from grpo_replay.tasks.task import Task
 
-# Raise when a change of the training code changes what a cell learns: Snakemake does not see edits
-# of a package.
-ALGORITHM_VERSION = 1
-# Raise when a change of the sampling code changes which answers are drawn: all cells are then
-# sampled again, and none is trained.
-SAMPLER_VERSION = 2
-# Raise with every change of a verdict: all stored samples are then graded again.
-GRADER_VERSION = 3
 BASE = "base"
 
 
@@ -205,6 +205,9 @@ def resolve(study: Study, cell: Cell) -> dict:
             "version": GRADER_VERSION,
             "timeout_seconds": study.evaluation.grade_timeout_seconds,
         },
+        "problems_version": PROBLEMS_VERSION,
+        "model_version": MODEL_VERSION,
+        "scoring_version": SCORING_VERSION,
     }
 
 
