@@ -7,7 +7,8 @@ import pytest
 
 from grpo_replay.errors import DataError
 from grpo_replay.tasks.math import check_gold, grade, grade_many, last_boxed, training_reward
-from grpo_replay.tasks.math.rules import MAX_CHARACTERS, aligned, clean, decide
+from grpo_replay.tasks.math.cleaning import MAX_CHARACTERS, clean
+from grpo_replay.tasks.math.rules import aligned, decide
 
 # Each kind: (gold, answers); one list is wrong, the other right.
 WRONG = {

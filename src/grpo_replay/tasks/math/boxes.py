@@ -17,11 +17,12 @@ def last_boxed(text: str) -> str | None:
     opened: list[int | None] = []  # where the content of each open group starts; None: plain group
     closed: list[tuple[int, int]] = []  # the content of each complete box, inner ones first
     for token in _TOKEN.finditer(text):
-        if token["box"]:
+        kind = token.lastgroup
+        if kind == "box":
             opened.append(token.end())
-        elif token["open"]:
+        elif kind == "open":
             opened.append(None)
-        elif token["close"] and opened:
+        elif kind == "close" and opened:
             start = opened.pop()
             if start is not None:
                 closed.append((start, token.start()))

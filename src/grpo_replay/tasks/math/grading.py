@@ -8,10 +8,11 @@ from grpo_replay.errors import DataError
 from grpo_replay.tasks.task import TIMEOUT_SECONDS, Grade
 
 from .boxes import last_boxed
+from .cleaning import clean
 from .guard import Raised, guarded
 from .pool import Question, Reply, ask_all
 from .reward import training_reward
-from .rules import aligned, clean, decide, is_number
+from .rules import aligned, decide, is_number
 
 _Box = str | None | Raised  # the content of the last box, or what was raised in search of it
 
@@ -98,7 +99,9 @@ def _check_texts(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def check_gold(gold: object) -> None:
-    """Raise DataError unless `gold` is a non-empty string that math-verify can parse."""
+    """Raise DataError unless `gold` is a non-empty string that math-verify can parse, and that is
+    right against itself, in a box, under `grade` and under the training reward.
+    """
     repair = "write the final answer as a LaTeX string without $ and \\boxed, such as \\frac{1}{2}"
     if not isinstance(gold, str):
         reason = f"is {type(gold).__name__}, not a string (math-verify parses it to nothing)"
@@ -106,11 +109,24 @@ def check_gold(gold: object) -> None:
         reason = "is empty, so no completion could be right"
     elif not _parses(gold):
         reason = "cannot be parsed by math-verify"
-    elif training_reward(f"\\boxed{{{gold}}}", gold) < 0:
-        reason = "can never be matched by the training reward: it holds a box, or is too long"
+    elif judges := _judges_against(gold):
+        reason = (
+            f"is wrong against itself under {judges}: it holds a box, its braces do not balance, "
+            "or it is too long"
+        )
     else:
         return
     raise DataError(f"gold answer {gold!r} {reason}: {repair}")
+
+
+def _judges_against(gold: str) -> str:
+    """Name those of our verdicts under which a gold in a box is wrong."""
+    boxed = f"\\boxed{{{gold}}}"
+    verdicts = {
+        "the grade": grade(gold, boxed).correct,
+        "the training reward": training_reward(boxed, gold) > 0,
+    }
+    return " and ".join(name for name, right in verdicts.items() if not right)
 
 
 def _parses(gold: str) -> bool:

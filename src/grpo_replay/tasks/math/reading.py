@@ -12,13 +12,20 @@ import sympy
 from latex2sympy2_extended.latex2sympy2 import _Latex2Sympy
 from latex2sympy2_extended.math_normalization import NormalizationConfig, normalize_latex
 from math_verify.parser import should_treat_as_complex
+from sympy.logic.boolalg import Boolean
 
 _NORMAL = NormalizationConfig(
     basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="none"
 )
-_JOINING = re.compile(r",?\s*\\(?:text|mbox|mathrm)\s*\{\s*,?\s*(?:and|or)\s*\}")
+def _word(words: str) -> re.Pattern[str]:
+    """Match one of these words between two members of a list, bare or as text."""
+    wrapped = rf"\\(?:text|mbox|mathrm)\s*\{{\s*,?\s*(?:{words})\s*\}}"
+    return re.compile(rf",?\s*(?:{wrapped}|(?<=\s)(?:{words})(?=\s))")
+
+
+_JOINING, _AND, _OR, _SAME = _word("and|or|OR"), _word("and"), _word("or"), _word("OR")
 _UNIT = re.compile(
-    r"(?<=[\d}\s\]\)])\s*\\(?:text|mbox|mathrm|textrm)\s*\{[A-Za-z\s./^²³-]{1,60}\}(?:\^\{?\d\}?)?$"
+    r"(?<=[\d}\s\]\)])\s*\\(?:text|mbox|mathrm|textrm)\s*\{[A-Za-z~\s./^²³-]{1,60}\}(?:\^\{?\d\}?)?$"
 )
 _DENYING = re.compile(r"\b(?:or|and|not|to|less|more|than|times|over|under|minus|plus|half)\b")
 _BARE_UNIT = re.compile(
@@ -44,7 +51,14 @@ class _Whole(_Latex2Sympy):  # type: ignore[misc]
 
 
 def read(text: str) -> Any | None:
-    """Return the sympy value of the whole of `text`, or None where a part is not understood."""
+    """Return the sympy value of the whole of `text`, or None where a part is not understood.
+
+    A list whose members are joined by OR in capitals is one value, where they are all equal.
+    """
+    if _SAME.search(text):
+        values = [read(part) for part in _SAME.split(text)]
+        if None not in values and all(_differ_by_nothing(values[0], v) for v in values[1:]):
+            return values[0]
     text = _WHOLE_DECIMAL.sub(r"\1", _DOMAIN.sub("", _JOINING.sub(",", text)))
     text = _RAISED_FRACTION.sub(r"^{\1}", _ONE_I.sub("i", text))
     if (unit := _UNIT.search(text)) and not _DENYING.search(unit[0]):
@@ -58,6 +72,26 @@ def read(text: str) -> Any | None:
         raise
     except Exception:  # the library raises bare Exception for every syntax error
         return None
+
+
+def allowed(text: str) -> sympy.Set | None:
+    """Return the numbers that inequalities joined by "or", or by "and", allow together, or None."""
+    word, together = (_OR, sympy.Or) if _OR.search(text) else (_AND, sympy.And)
+    parts = [read(part) for part in word.split(text)]
+    if len(parts) < 2 or not all(isinstance(part, Boolean) for part in parts):
+        return None
+    if word is _AND and any(part.has(sympy.Eq) for part in parts):
+        return None  # "x=1 and x=2" are two solutions
+    condition = together(*parts)
+    try:
+        return condition.as_set() if len(condition.free_symbols) == 1 else None
+    except (NotImplementedError, TypeError, ValueError):  # sympy cannot solve it
+        return None
+
+
+def _differ_by_nothing(one: Any, other: Any) -> bool:
+    both = isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr)
+    return both and sympy.simplify(one.doit() - other.doit()) == 0
 
 
 def _value(text: str) -> Any | None:

@@ -11,35 +11,10 @@ _SYNONYMS = {r"\varnothing": r"\emptyset", r"\dfrac": r"\frac", r"\tfrac": r"\fr
              r"\cfrac": r"\frac", r"\lbrace": r"\{", r"\rbrace": r"\}"}  # fmt: skip
 _SIZES = frozenset(
     rf"\{name}"
-    for name in [
-        "tiny",
-        "small",
-        "normalsize",
-        "large",
-        "Large",
-        "LARGE",
-        "huge",
-        "Huge",
-        "big",
-        "Big",
-        "bigg",
-        "Bigg",
-        "bigl",
-        "bigr",
-        "Bigl",
-        "Bigr",
-        "biggl",
-        "biggr",
-        "Biggl",
-        "Biggr",
-        "displaystyle",
-        "textstyle",
-        "bf",
-        "rm",
-        "it",
-        "boldmath",
-        "limits",
-    ]
+    for name in (
+        "tiny small normalsize large Large LARGE huge Huge big Big bigg Bigg bigl bigr Bigl Bigr "
+        "biggl biggr Biggl Biggr displaystyle textstyle bf rm it boldmath limits"
+    ).split()
 )
 _DECORATING = {r"\underline": 0, r"\underbrace": 0, r"\boldsymbol": 0, r"\bm": 0, r"\fbox": 0,
                r"\mathbf": 0, r"\color": 1, r"\textcolor": 1, r"\colorbox": 1}  # fmt: skip
@@ -106,44 +81,67 @@ def _plain_letters(tokens: list[str]) -> list[str]:
 
 
 def _with_arguments(tokens: list[str]) -> list[str]:
-    kept: list[str] = []
-    waiting: list[int] = []  # arguments that each open command still lacks
-    rounds: list[int] = []  # depths of round brackets that stand for a root's braces
-    depth = 0
+    arguments = _Arguments()
     place = 0
     while place < len(tokens):
+        place = arguments.take(tokens, place)
+    return arguments.kept
+
+
+class _Arguments:
+    """Gives each argument of a fraction or root its braces, one token at a time."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self._waiting: list[int] = []  # arguments that each open command still lacks
+        self._rounds: list[int] = []  # depths of round brackets that stand for a root's braces
+        self._depth = 0
+
+    def take(self, tokens: list[str], place: int) -> int:
+        """Keep the token at `place`, changed where need be; return the place of the next one."""
         token = tokens[place]
-        place += 1
-        if token == " " and waiting and waiting[-1]:
-            continue
-        if token == "[" and kept and kept[-1] == r"\sqrt":
-            end = next((k for k in range(place, min(place + 20, len(tokens)))
-                        if tokens[k] == "]"), place - 1)  # fmt: skip
-            kept += ["[", *tokens[place : end + 1]]
-            place = end + 1
-            continue
-        if waiting and waiting[-1]:
-            waiting[-1] -= 1
-            if not waiting[-1]:
-                waiting.pop()
-            if token == "(" and kept[-1] in (r"\sqrt", "]"):
-                rounds.append(depth)
-                depth += 1
-                kept.append("{")
-                continue
-            if token != "{" and token not in _ARGUMENTS and token not in "})]":
-                kept += ["{", token, "}"]
-                continue
+        due = bool(self._waiting and self._waiting[-1])
+        if token == " " and due:
+            return place + 1
+        if token == "[" and self.kept[-1:] == [r"\sqrt"]:
+            return self._take_index(tokens, place)
+        if due and self._is_argument(token):
+            return place + 1
+        self._count(token)
+        if token == ")" and self._rounds[-1:] == [self._depth]:
+            self._rounds.pop()
+            token = "}"
+        self.kept.append(token)
+        return place + 1
+
+    def _take_index(self, tokens: list[str], place: int) -> int:
+        near = range(place + 1, min(place + 21, len(tokens)))
+        end = next((k for k in near if tokens[k] == "]"), place)
+        self.kept += tokens[place : end + 1]
+        return end + 1
+
+    def _is_argument(self, token: str) -> bool:
+        """Fill one argument; say whether `token` is kept already, with a brace for it."""
+        self._waiting[-1] -= 1
+        if not self._waiting[-1]:
+            self._waiting.pop()
+        if token == "(" and self.kept[-1] in (r"\sqrt", "]"):
+            self._rounds.append(self._depth)
+            self._depth += 1
+            self.kept.append("{")
+            return True
+        if token == "{" or token in _ARGUMENTS or token in "})]":
+            return False
+        self.kept += ["{", token, "}"]
+        return True
+
+    def _count(self, token: str) -> None:
+        """Follow braces, commands that want arguments, and round brackets."""
         if token == "{":
-            waiting.append(0)
+            self._waiting.append(0)
         elif token == "}":
-            while waiting and waiting.pop():
+            while self._waiting and self._waiting.pop():
                 pass
         elif token in _ARGUMENTS:
-            waiting.append(_ARGUMENTS[token])
-        depth += (token == "(") - (token == ")")
-        if token == ")" and rounds and rounds[-1] == depth:
-            rounds.pop()
-            token = "}"
-        kept.append(token)
-    return kept
+            self._waiting.append(_ARGUMENTS[token])
+        self._depth += (token == "(") - (token == ")")

@@ -21,8 +21,8 @@ from typing import Any
 import sympy
 from math_verify import grader, parse, verify
 
-from .reading import read
-from .rules import rounds_to
+from .numbers import rounds_to
+from .reading import allowed, read
 
 _Percent = sympy.UnevaluatedExpr  # math-verify writes x% as x * UnevaluatedExpr(1/100)
 _MEMORY_BYTES = 4 * 2**30
@@ -76,6 +76,7 @@ def _parse(text: str) -> list[Any]:
 
 _parse_gold = lru_cache(maxsize=256)(_parse)
 _read_gold = lru_cache(maxsize=256)(read)
+_allowed_by_gold = lru_cache(maxsize=256)(allowed)
 
 
 def _parsed(items: list[Any]) -> bool:
@@ -87,8 +88,26 @@ def _ours(gold: str, answer: str) -> tuple[bool, str]:
     if g is None or a is None:
         return False, "unparsed"
     grader.sympy_numeric_eq, grader.sympy_symbolic_eq = _strict_numeric_eq, _quick_symbolic_eq
-    right = verify(g, a, timeout_seconds=0, allow_set_relation_comp=True)
-    return bool(right), "math-verify"
+    return _same_sets(_allowed_by_gold(gold), allowed(answer), g, a), "math-verify"
+
+
+def _same_sets(g_set: Any, a_set: Any, gold: Any, answer: Any) -> bool:
+    """Compare as sets what words join, where these say so on both sides, or the lists differ.
+
+    A set without members is no solution that somebody meant: there the lists are compared.
+    """
+    empty = [found is not None and found.is_empty for found in (g_set, a_set)]
+    if g_set is not None and a_set is not None and not all(empty):
+        return _equal(g_set, a_set)
+    if _equal(gold, answer):
+        return True
+    if any(empty) or (g_set is None and a_set is None):
+        return False
+    return _equal(gold if g_set is None else g_set, answer if a_set is None else a_set)
+
+
+def _equal(gold: Any, answer: Any) -> bool:
+    return bool(verify(gold, answer, timeout_seconds=0, allow_set_relation_comp=True))
 
 
 def _paper(gold: str, completion: str) -> tuple[bool, str]:
