@@ -62,6 +62,8 @@ rule plan:
 
 
 onstart:
+    for line in LEFT_OUT:
+        print(f"Warning: {line}")
     for line in oddities(STUDY):
         print(f"Warning: {STUDY_FILE}: {line}")
     if "plan" in planned_rules():

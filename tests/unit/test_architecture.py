@@ -25,6 +25,7 @@ LAYERS = [
         "console",
         "devices",
         "rollout_server",
+        "surroundings",
     },
     {"grid", "clock_arithmetic", "study_file", "study_yaml", "oddities", "settings"},
     {"math_answers", "replay"},

@@ -5,6 +5,7 @@ a run that starts anew has another.
 """
 
 import importlib.metadata
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from grpo_replay.files import (
 )
 from grpo_replay.grid import Cell, config_hash
 from grpo_replay.reporting.training_metrics import read_records
+from grpo_replay.surroundings import recorded
 from grpo_replay.tracking.series import TRAINING_MARK, Point, training_points
 
 ALIVE_SECONDS = 2.0  # a training waits so long for its lock, which a look at it holds for a moment
@@ -172,6 +174,7 @@ class CellResults:
             "settings": settings,
             "commit": provenance.commit(),
             "hardware": provenance.hardware([gpu.name for gpu in machine_gpus()]),
+            "variables": recorded(os.environ),
             "environment": sorted(f"{n}=={v}" for n, v in packages.items()),
         }
         write_json(self.own / "origin.json", origin)

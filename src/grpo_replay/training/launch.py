@@ -21,6 +21,7 @@ from grpo_replay.config import Checkpoints, Training
 from grpo_replay.errors import GrpoReplayError, GrpoReplayWarning, TrainingError
 from grpo_replay.files import write_json
 from grpo_replay.rollout_server import check_server
+from grpo_replay.surroundings import prepare
 from grpo_replay.training.prompt_length import compare_count
 from grpo_replay.training.run_training import Watcher, train_policy
 
@@ -43,6 +44,8 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
             GrpoReplayWarning,
             stacklevel=2,
         )
+    for line in prepare(os.environ):  # what torch's launcher sets, it sets in the processes below
+        print(line, flush=True)
     _look_ahead(job)
     if job["settings"]["processes"] == 1:
         train_policy(**_arguments(job), watchers=watchers)

@@ -109,6 +109,7 @@ def build_trainer(
     `rollout_func`).
     """
     cell, training = Cell(**settings["cell"]), Training(**settings["training"])
+    _check_processes(int(os.environ.get("WORLD_SIZE") or 1), settings)
     tokenizer = AutoTokenizer.from_pretrained(start_model, local_files_only=True)
     model = load_model(start_model)
     model.generation_config.eos_token_id = end_token_ids(
@@ -118,11 +119,7 @@ def build_trainer(
     if arguments.use_vllm:  # it does not read the model's generation config
         ends = model.generation_config.eos_token_id
         arguments.generation_kwargs = {"stop_token_ids": ends}
-    if arguments.world_size != settings["processes"]:
-        raise ConfigError(
-            f"scales.{cell.scale}.gpus: {settings['processes']} processes were asked for and "
-            f"{arguments.world_size} are running: each would train on fewer rollouts than meant"
-        )
+    _check_processes(arguments.world_size, settings)
     with rollout_engine(training):
         trainer = ReplayGRPOTrainer(
             model=model,
@@ -139,8 +136,29 @@ def build_trainer(
             **overrides,
         )
     check_sharding(trainer, cell.scale)
+    _check_precision(trainer.accelerator.mixed_precision, training)
     trainer.remove_callback(PrinterCallback)
     return trainer
+
+
+def _check_processes(running: int, settings: dict) -> None:
+    """Before the processes are to meet: one that is alone would wait for the others for ever."""
+    if running != settings["processes"]:
+        raise ConfigError(
+            f"scales.{settings['cell']['scale']}.gpus: {settings['processes']} processes were "
+            f"asked for and {running} are running: each would train on fewer rollouts than meant "
+            "(a launcher may have left WORLD_SIZE in the environment: unset it)"
+        )
+
+
+def _check_precision(found: str, training: Training) -> None:
+    """The environment has a say in it, and so has a training that this process made before."""
+    wanted = {"float32": "no", "bfloat16": "bf16"}[training.precision]
+    if found != wanted:
+        raise ConfigError(
+            f"training.precision: {training.precision}, and accelerate's mixed precision is "
+            f"{found!r} where {wanted!r} is meant: unset ACCELERATE_MIXED_PRECISION"
+        )
 
 
 def training_set(problems: Path, tokenizer: Any, training: Training, seed: int) -> Dataset:
