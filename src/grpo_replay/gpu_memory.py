@@ -1,9 +1,10 @@
 """What training needs of each GPU, from arithmetic: nothing here was measured."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grpo_replay.config import ROLLOUT_ENGINE_SHARE, Scale, Study
+from grpo_replay.config import ROLLOUT_ENGINE_SHARE, Replay, Scale, Study
 from grpo_replay.errors import ConfigError
 from grpo_replay.sources import PretrainedModel
 
@@ -56,6 +57,31 @@ def bytes_left(study: Study, scale: Scale, parameters: int, memory: GpuMemory) -
     return memory.size - state_bytes(scale, parameters) - engine_bytes(study, parameters, memory)
 
 
+def rows_held(study: Study, name: str) -> int:
+    """The most rollouts whose activations a device of a scale holds at a time.
+
+    A step has as many micro-batches whether it replays or not, so that each has up to (1 + r) times
+    `micro_batch` rows, r the largest of the scale's cells.
+    """
+    fresh, sizes = study.training.rollouts_per_step, [study.training.rollouts_per_step]
+    for block in study.grid:
+        replaying = [study.methods[method] for method in block.methods]
+        if name in block.scales:
+            sizes += [
+                _most_rows(study, method, ratio)
+                for method in replaying
+                if isinstance(method, Replay)
+                for ratio in block.replay_ratio
+            ]
+    return -(-max(sizes) * study.scales[name].micro_batch // fresh)
+
+
+def _most_rows(study: Study, method: Replay, ratio: float) -> int:
+    # As `replay.mixing.compose` rounds: in whole units, halves up.
+    unit = study.training.group_size if method.unit == "query" else 1
+    return unit * math.floor((1 + ratio) * study.training.rollouts_per_step / unit + 0.5)
+
+
 def memory_row(study: Study, scale: Scale, parameters: int, memory: GpuMemory) -> list[str]:
     """Training state on each GPU, vLLM's weights beside it, and what both leave of the GPU."""
     state, weights = state_bytes(scale, parameters), weights_bytes(study, parameters)
@@ -82,7 +108,8 @@ def check_memory(study: Study, scales: Iterable[str], memory: GpuMemory, declare
         raise ConfigError(
             f"study {study.study}: training {name} holds {state} of weights, gradients and moments "
             f"on each GPU{beside}, and a GPU has {gigabytes(memory.size)} "
-            f"({memory.source}): {_repair(scale)} (scales.{name}); to start all the same, say "
+            f"({memory.source}), where the activations of {rows_held(study, name)} rollouts have "
+            f"to fit too: {_repair(scale)} (scales.{name}); to start all the same, say "
             f"what memory to count with: --resources gpu={declared} gpu_gb=N"
         )
 
@@ -92,10 +119,12 @@ def memory_note(study: Study, memory: GpuMemory) -> str:
     if not any(scale.gpus for scale in study.scales.values()):
         return ""
     engine = f"vLLM takes {ROLLOUT_ENGINE_SHARE:.0%} of each GPU, weights and cache within that.\n"
+    held = ", ".join(f"{name} {rows_held(study, name)}" for name in study.scales)
     return (
         f"\n{gigabytes(memory.size)}: {memory.source}.\n"
         f"{engine if study.training.rollout_engine == 'vllm' else ''}What is left is for "
-        "activations, and where the state is sharded for the layers at work."
+        "activations, and where the state is sharded for the layers at work.\n"
+        f"Rollouts that a GPU holds at a time, at most (micro_batch x (1 + r)): {held}."
     )
 
 
