@@ -62,6 +62,8 @@ rule plan:
 
 
 onstart:
+    for line in LEFT_OUT:
+        print(f"Warning: {line}")
     for line in oddities(STUDY):
         print(f"Warning: {RUN.study_file}: {line}")
     planned = {job.rule.name for job in planned_jobs()}

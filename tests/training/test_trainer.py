@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM
 
 from grpo_replay.errors import GrpoReplayWarning
 from grpo_replay.methods.replay import Replay
+from grpo_replay.planning.gpu_memory import rows_held
 from grpo_replay.tasks.math import grading, task
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 
@@ -447,6 +448,18 @@ def test_micro_batches_change_no_draw_and_no_update(tiny_model: Path, tmp_path: 
     # The log ratios are computed in other pieces: equal but for rounding.
     pd.testing.assert_frame_equal(changes[0][1], changes[1][1], rtol=1e-3, atol=1e-5)
     assert (changes[0][0] - changes[1][0]).norm() < 1e-3 * changes[0][0].norm()
+
+
+@pytest.mark.parametrize("method", ["ours", "uniform-pool"])
+def test_a_device_holds_no_more_rows_than_the_plan_says(
+    method: str, tiny_model: Path, tmp_path: Path
+) -> None:
+    study = tiny_study(steps=4, replay_warmup=1)
+    settings = cell_settings(study, method)
+    probe = make_probe(settings, tiny_model, tmp_path)
+    probe.trainer.train()
+    held = max(len(entry["inputs"]["advantages"]) for entry in probe.losses)
+    assert settings["micro_batch"] < held <= rows_held(study, "s")
 
 
 def test_the_same_cell_twice_gives_the_same_numbers(tiny_model: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from grpo_replay.planning.gpu_memory import (
     check_memory,
     memory_row,
     number_text,
+    rows_held,
     state_bytes,
 )
 from grpo_replay.planning.job_limits import check_gpus
@@ -172,6 +173,18 @@ def test_memory_of_each_gpu_is_stated(paper: Study) -> None:
     text = cost.plan_text(paper, expand(paper), Path("nowhere"), 8, GpuMemory(20e9, "declared"))
     assert "20.4 GB too much: set sharding: full" in text
     assert max(map(len, text.splitlines())) <= 160
+    assert "holds at a time, at most (micro_batch x (1 + r)): 0.6B 6, 1.7B 8, 4B 3." in text
+
+
+def test_replay_adds_to_the_rows_that_a_device_holds(paper: Study, nano: Study) -> None:
+    assert [rows_held(nano, name) for name in nano.scales] == [48, 48, 48]  # r 0.5
+    plain = [block.model_copy(update={"methods": ["grpo"]}) for block in nano.grid]
+    assert rows_held(nano.model_copy(update={"grid": plain}), "xs") == 32
+    # A query is a group of 8: at r 0.05, 8.4 queries are 8, and 67.2 rollouts 67.
+    small = [b.model_copy(update={"replay_ratio": [0.05]}) for b in nano.grid]
+    assert rows_held(nano.model_copy(update={"grid": small}), "xs") == 34
+    pooled = [b.model_copy(update={"methods": ["uniform-pool"]}) for b in small]
+    assert rows_held(nano.model_copy(update={"grid": pooled}), "xs") == 32
 
 
 def test_training_that_cannot_fit_its_gpus_is_refused(paper: Study) -> None:
@@ -179,7 +192,8 @@ def test_training_that_cannot_fit_its_gpus_is_refused(paper: Study) -> None:
     small = GpuMemory(48e9, "the smallest of this machine's GPUs")
     message = (
         r"training 1.7B holds 34.4 GB .* on each GPU, 14.4 GB for vLLM .* a GPU has 48 GB \(the "
-        r"smallest .*\): set sharding: full \(scales.1.7B\).*--resources gpu=4 gpu_gb=N"
+        r"smallest .*\), where the activations of \d+ rollouts have to fit too: set sharding: full "
+        r"\(scales.1.7B\).*--resources gpu=4 gpu_gb=N"
     )
     with pytest.raises(ConfigError, match=message):
         check_memory(paper, paper.scales, small, 4)

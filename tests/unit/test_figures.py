@@ -35,7 +35,7 @@ from grpo_replay.reporting.numbers.conditions import all_conditions, main_condit
 from grpo_replay.results.scores import collect_scores, read_scores
 from grpo_replay.results.trained_rows import reuse_counts, trained_rows
 from grpo_replay.results.training_metrics import log_ratio_by_age
-from grpo_replay.statistics.intervals import paired_difference
+from grpo_replay.statistics.intervals import stratified_interval
 from grpo_replay.study.cells import expand
 
 DRAWING = (
@@ -355,9 +355,10 @@ def test_gain_is_the_paired_difference(small):
     number = problems.gain_number(scores, settings["ours"], settings["grpo"], None)
     ours = [100, 50, 100, 0, 50, 100, 0, 50, 0]
     grpo = [50, 0, 100, 0, 0, 50, 0, 0, 0]
-    paired = paired_difference(ours, grpo, ["easy"] * 4 + ["hard"] * 5)
-    assert number.value == pytest.approx(27.5) == paired.difference
-    assert (number.low, number.high) == (paired.low, paired.high)
+    differences = np.subtract(ours, grpo)
+    interval = stratified_interval(differences, ["easy"] * 4 + ["hard"] * 5, proportion=False)
+    assert number.value == pytest.approx(27.5)
+    assert (number.low, number.high) == pytest.approx((interval.low, interval.high))
     panel = drawn("gain", study, small, small / "gain")[0, 1]
     values = [container.lines[0].get_xdata()[0] for container in panel.containers]
     assert values == pytest.approx([25.0, 30.0, 27.5])

@@ -1,6 +1,5 @@
 """Statistics against enumeration, hand-computed values, simulation, and the published Table 1."""
 
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -12,8 +11,6 @@ from grpo_replay.statistics.intervals import (
     Interval,
     bootstrap_interval,
     holm,
-    mcnemar_midp,
-    paired_difference,
     reachable,
     seed_interval,
     stratified_interval,
@@ -167,110 +164,7 @@ def test_interval_over_seeds_is_students() -> None:
     assert seed_interval([5.0]).method == "none"
 
 
-# --- paired tests --------------------------------------------------------------------------------
-
-
-def test_sign_flip_p_equals_enumeration_with_equal_weights_of_benchmarks() -> None:
-    a_P = np.array([100.0, 75.0, 50.0, 25.0, 100.0, 50.0, 25.0])
-    b_P = np.array([25.0, 50.0, 50.0, 50.0, 25.0, 75.0, 0.0])
-    strata = np.array(["large"] * 5 + ["small"] * 2)
-    weights_P = np.array([1 / 10] * 5 + [1 / 4] * 2)
-    shares_P = weights_P * (a_P - b_P)
-    flipped = [abs(np.dot(signs, shares_P)) for signs in product((-1, 1), repeat=7)]
-    expected = np.mean(np.array(flipped) >= abs(shares_P.sum()) - 1e-9)
-
-    result = paired_difference(a_P, b_P, strata)
-    assert result.difference == pytest.approx(shares_P.sum())
-    assert result.p_value == pytest.approx(expected)
-    # Order of problems and of arguments change nothing but the sign.
-    mixed = np.random.default_rng(0).permutation(7)
-    assert paired_difference(a_P[mixed], b_P[mixed], strata[mixed]).p_value == pytest.approx(
-        expected
-    )
-    swapped = paired_difference(b_P, a_P, strata)
-    assert swapped.difference == pytest.approx(-result.difference)
-    assert swapped.p_value == pytest.approx(expected)
-
-
-def test_sign_flip_p_of_all_wins() -> None:
-    result = paired_difference([100.0] * 6, [0.0] * 6)
-    assert result.p_value == pytest.approx(2 / 2**6)
-    assert (result.difference, result.low, result.high) == (100.0, 100.0, 100.0)
-
-
-def test_sign_flip_p_counts_sums_that_differ_by_rounding_as_ties() -> None:
-    """0.1 + 0.2 - 0.3 is not 0 for a computer; taken literally, p would be 0.9375 here."""
-    a_P = np.array([0.1, 0.2, -0.3, 0.1, 0.2, -0.3, 0.0, 0.0])
-    assert a_P.sum() != 0
-    assert paired_difference(a_P, np.zeros(8)).p_value == 1.0
-
-
-def null_p_values(values: Callable[[np.random.Generator], np.ndarray], seed: int) -> np.ndarray:
-    """p of 400 comparisons of two models that are the same, on 40 problems in three benchmarks."""
-    rng = np.random.default_rng(seed)
-    strata = np.repeat(["a", "b", "c"], [20, 10, 10])
-    return np.array(
-        [paired_difference(*values(rng), strata, seed=i, resamples=199).p_value for i in range(400)]
-    )
-
-
-def test_sign_flip_p_is_uniform_under_the_null() -> None:
-    def lengths(rng: np.random.Generator) -> np.ndarray:
-        return rng.gamma(3, rng.gamma(2, 100, size=40), size=(2, 40))
-
-    p_values = null_p_values(lengths, seed=9)
-    # p has steps of 1/100; Kolmogorov-Smirnov at 1 in 1000 allows a distance of 0.097.
-    assert stats.kstest(p_values, "uniform").pvalue > 1e-3
-    assert 0.02 <= np.mean(p_values <= 0.05) <= 0.085
-
-
-def test_sign_flip_p_is_never_too_small_on_scores_with_ties() -> None:
-    """Scores in sixteenths tie often, so p is conservative: uniform or above, by the ties' mass."""
-
-    def scores(rng: np.random.Generator) -> np.ndarray:
-        return 100 * rng.binomial(16, rng.beta(0.5, 1.5, size=40), size=(2, 40)) / 16
-
-    p_values = null_p_values(scores, seed=10)
-    assert stats.kstest(p_values, "uniform", alternative="greater").pvalue > 1e-3
-    assert 0.015 <= np.mean(p_values <= 0.05) <= 0.085
-
-
-def test_a_real_difference_is_found_and_covered() -> None:
-    rng = np.random.default_rng(10)
-    b_P = simulated_percent(rng, 200)
-    a_P = np.clip(b_P + rng.choice([-6.25, 0.0, 6.25, 12.5], size=200), 0, 100)
-    result = paired_difference(a_P, b_P)
-    assert result.p_value <= 0.01
-    assert 0 < result.low < result.difference < result.high
-    assert result.difference == pytest.approx((a_P - b_P).mean())
-    # On the same problems, the pairing is what makes it visible.
-    assert result.high - result.low < 0.3 * np.ptp(
-        [bootstrap_interval(a_P).low, bootstrap_interval(a_P).high]
-    )
-
-
-def test_equal_models_differ_by_nothing() -> None:
-    values_P = simulated_percent(np.random.default_rng(11), 30)
-    result = paired_difference(values_P, values_P)
-    assert (result.difference, result.low, result.high, result.p_value) == (0.0, 0.0, 0.0, 1.0)
-
-
-def test_paired_difference_refuses_unpaired_values() -> None:
-    with pytest.raises(ValueError, match="one shape"):
-        paired_difference([1.0, 2.0], [1.0])
-    with pytest.raises(ValueError, match="one shape"):
-        paired_difference([1.0, 2.0], [1.0, 2.0], ["a"])
-
-
-def test_mcnemar_midp_by_hand() -> None:
-    # 2 (C(10,0) + C(10,1)) / 2^10 - C(10,1) / 2^10 = 12 / 1024
-    assert mcnemar_midp(1, 9) == pytest.approx(12 / 1024)
-    assert mcnemar_midp(9, 1) == pytest.approx(12 / 1024)
-    assert mcnemar_midp(0, 5) == pytest.approx(1 / 32)
-    assert mcnemar_midp(3, 3) == pytest.approx(1.0)
-    assert mcnemar_midp(0, 0) == 1.0
-    with pytest.raises(ValueError, match="b=-1"):
-        mcnemar_midp(-1, 3)
+# --- several tests -------------------------------------------------------------------------------
 
 
 def test_holm_by_hand_in_the_order_given() -> None:

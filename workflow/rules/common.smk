@@ -13,9 +13,13 @@ from snakemake.settings.types import DeploymentMethod
 SOURCE = str(Path(workflow.basedir, "src"))
 sys.path.insert(0, SOURCE)
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")])))
-# Tiny models gain nothing from threads, and jobs side by side lose by them.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+# A terminal that has no letter for τ shows another one.
+if hasattr(sys.stdout, "reconfigure"):
+    sys.stdout.reconfigure(errors="replace")
+
+from grpo_replay.machine import surroundings
+
+LEFT_OUT = surroundings.prepare(os.environ)
 
 # Thousands of jobs are millions of objects that stay: looking for garbage among them again and again
 # takes a good part of the time.

@@ -16,6 +16,7 @@ from transformers import DynamicCache, GenerationConfig, LogitsProcessorList
 
 from grpo_replay.errors import ModelError
 from grpo_replay.evaluation.nucleus import Nucleus
+from grpo_replay.machine.surroundings import recorded
 from grpo_replay.models.folder import ModelFolder
 from grpo_replay.models.load import check_finite, load_model
 
@@ -70,6 +71,7 @@ def hardware_facts() -> dict[str, Any]:
         "machine": platform.machine(),
         "cpus": os.cpu_count(),
         "threads": torch.get_num_threads(),
+        "variables": recorded(os.environ),
     }
 
 

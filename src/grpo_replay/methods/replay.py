@@ -4,6 +4,7 @@ fresh and stored units together (`pool`), or every fresh rollout and a separate 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -42,6 +43,10 @@ class Replay(Part):
     def next_batch(self, fresh: list[Rollout], step: int) -> Batch:
         """The rows that a step trains on; `fresh` are its rollouts that have a signal."""
         raise NotImplementedError
+
+    def most_rows(self, fresh: int, group_size: int) -> int:
+        """The most rows of a step that sampled `fresh` rollouts in groups of `group_size`."""
+        return fresh
 
     def metrics(self, step: int) -> dict[str, float]:
         """What is stored at a step: rows, and their mean age in steps."""
@@ -90,6 +95,11 @@ class FromBuffer(Replay):
         """The store of one training."""
         return Store(self, seed)
 
+    def most_rows(self, fresh: int, group_size: int) -> int:
+        """(1 + r) times as many, rounded as a draw is: in whole units, halves up."""
+        unit = UNITS[self.unit].size(group_size)
+        return unit * round_half_up((1 + self.ratio) * fresh / unit)
+
     def draw(self, fresh: list[Rollout], store: "Store", step: int) -> list[Rollout]:
         """The rows of a step after the warm-up."""
         raise NotImplementedError
@@ -129,13 +139,14 @@ AnyReplay = Annotated[
 class _Unit:
     """How rollouts are seen as units: those of a step, and those of a buffer."""
 
-    of_fresh: Any
-    of_buffer: Any
+    of_fresh: Callable[[list[Rollout]], list]
+    of_buffer: Callable[[RolloutBuffer], list]
+    size: Callable[[int], int]  # rollouts of a unit, by the group size
 
 
 UNITS = {
-    "rollout": _Unit(list, RolloutBuffer.rollouts),
-    "query": _Unit(group_by_query, RolloutBuffer.groups),
+    "rollout": _Unit(list, RolloutBuffer.rollouts, lambda group_size: 1),
+    "query": _Unit(group_by_query, RolloutBuffer.groups, lambda group_size: group_size),
 }
 
 

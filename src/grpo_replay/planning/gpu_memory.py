@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 
 from grpo_replay.errors import ConfigError
+from grpo_replay.methods.method import vary
 from grpo_replay.models.config import PretrainedModel
 from grpo_replay.study.config import ROLLOUT_ENGINE_SHARE, Scale, Study
 
@@ -56,6 +58,22 @@ def bytes_left(study: Study, scale: Scale, parameters: int, memory: GpuMemory) -
     return memory.size - state_bytes(scale, parameters) - engine_bytes(study, parameters, memory)
 
 
+def rows_held(study: Study, name: str) -> int:
+    """The most rollouts whose activations a device of a scale holds at a time.
+
+    A step has as many micro-batches whether it replays or not, so that each has up to (1 + r) times
+    `micro_batch` rows, r the largest of the scale's cells.
+    """
+    fresh, group = study.training.rollouts_per_step, study.training.group_size
+    rows = [fresh]
+    for block in study.grid:
+        if name in block.scales:
+            variants = product(block.methods, block.variants())
+            methods = [vary(study.methods[method], variant) for method, variant in variants]
+            rows += [method.replay.most_rows(fresh, group) for method in methods]
+    return -(-max(rows) * study.scales[name].micro_batch // fresh)
+
+
 def memory_row(study: Study, scale: Scale, parameters: int, memory: GpuMemory) -> list[str]:
     """Training state on each GPU, vLLM's weights beside it, and what both leave of the GPU."""
     state, weights = state_bytes(scale, parameters), weights_bytes(study, parameters)
@@ -82,7 +100,8 @@ def check_memory(study: Study, scales: Iterable[str], memory: GpuMemory, declare
         raise ConfigError(
             f"study {study.study}: training {name} holds {state} of weights, gradients and moments "
             f"on each GPU{beside}, and a GPU has {gigabytes(memory.size)} "
-            f"({memory.source}): {_repair(scale)} (scales.{name}); to start all the same, say "
+            f"({memory.source}), where the activations of {rows_held(study, name)} rollouts have "
+            f"to fit too: {_repair(scale)} (scales.{name}); to start all the same, say "
             f"what memory to count with: --resources gpu={declared} gpu_gb=N"
         )
 
@@ -92,10 +111,12 @@ def memory_note(study: Study, memory: GpuMemory) -> str:
     if not any(scale.gpus for scale in study.scales.values()):
         return ""
     engine = f"vLLM takes {ROLLOUT_ENGINE_SHARE:.0%} of each GPU, weights and cache within that.\n"
+    held = ", ".join(f"{name} {rows_held(study, name)}" for name in study.scales)
     return (
         f"\n{gigabytes(memory.size)}: {memory.source}.\n"
         f"{engine if study.training.rollout_engine == 'vllm' else ''}What is left is for "
-        "activations, and where the state is sharded for the layers at work."
+        "activations, and where the state is sharded for the layers at work.\n"
+        f"Rollouts that a GPU holds at a time, at most (micro_batch x (1 + r)): {held}."
     )
 
 

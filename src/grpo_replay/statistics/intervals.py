@@ -1,4 +1,4 @@
-"""How sure a table's number is: intervals, paired tests, Holm, and whether a number can exist.
+"""How sure a table's number is: intervals, Holm, and whether a number can exist.
 
 The unit of every resampling is the *problem*: the k samples of one problem are not independent, so
 resampling answers would give intervals that are far too narrow. Benchmarks are strata: problems are
@@ -19,7 +19,6 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from grpo_replay.statistics.benchmark_means import FloatArray, Statistic, checked, stratum_means
-from grpo_replay.statistics.permutation import exchange_test
 
 RESAMPLES = 9_999
 BATCH = 500  # bounds the memory: 500 problems x 500 resamples x 8 bytes are 2 MB an array
@@ -37,16 +36,6 @@ class Interval:
     low: float
     high: float
     method: Literal["bca", "wilson", "constant", "student", "none"]
-
-
-@dataclass(frozen=True)
-class PairedDifference:
-    """Mean of a minus mean of b on the same problems, its interval and two-sided p-value."""
-
-    difference: float
-    low: float
-    high: float
-    p_value: float
 
 
 def bootstrap_interval(
@@ -124,59 +113,9 @@ def seed_interval(values_S: ArrayLike, confidence: float = 0.95) -> Interval:
     return Interval(float(values_S.mean() - half), float(values_S.mean() + half), "student")
 
 
-def paired_difference(
-    a_P: ArrayLike,
-    b_P: ArrayLike,
-    strata: ArrayLike | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
-    *,
-    resamples: int = RESAMPLES,
-) -> PairedDifference:
-    """Compare two models on the same problems: mean(a) - mean(b), every benchmark weighing alike.
-
-    `a_P` and `b_P` hold one value a problem, in one order and unit; `strata` their benchmarks. The
-    interval is BCa over problems within benchmarks; p is that of `exchange_test`, which for a
-    difference of means is the sign-flip test, exact where few problems differ. Identical
-    differences give an interval of zero width (read p instead), a benchmark of one problem gives
-    nan. Raises ValueError where the shapes differ.
-    """
-    a_P, b_P = np.asarray(a_P, dtype=float), np.asarray(b_P, dtype=float)
-    strata_P = np.zeros(len(a_P), dtype=int) if strata is None else np.asarray(strata)
-    if not a_P.shape == b_P.shape == strata_P.shape:
-        raise ValueError(
-            f"paired values need one shape: {a_P.shape}, {b_P.shape}, strata {strata_P.shape}"
-        )
-    pair_PV = np.column_stack([a_P, b_P])
-    values_PV, members = checked(pair_PV, strata_P)
-    interval = stratified_interval(
-        a_P - b_P, strata_P, confidence, seed, proportion=False, resamples=resamples
-    )
-    return PairedDifference(
-        difference=_estimate(values_PV, members, difference_of_means),
-        low=interval.low,
-        high=interval.high,
-        p_value=exchange_test(
-            values_PV, strata_P, difference_of_means, seed=seed, exchanges=resamples
-        ),
-    )
-
-
 def difference_of_means(means_SV: FloatArray) -> FloatArray:
     """The first column less the second, unweighted mean over the strata: a `Statistic`."""
     return (means_SV[..., 0] - means_SV[..., 1]).mean(axis=-1)
-
-
-def mcnemar_midp(b: int, c: int) -> float:
-    """Return McNemar's two-sided mid-p for b and c problems that only one of two models solves.
-
-    2 P(X < min) + P(X = min) for X ~ Binomial(b + c, 1/2) (Fagerland 2013): no continuity
-    correction is needed, and it is less conservative than the exact test. No discordance gives 1.
-    """
-    if b < 0 or c < 0:
-        raise ValueError(f"discordant counts cannot be negative: b={b}, c={c}")
-    smaller, discordant = min(b, c), stats.binom(b + c, 0.5)
-    return float(2 * discordant.cdf(smaller) - discordant.pmf(smaller))
 
 
 def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:

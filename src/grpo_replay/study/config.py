@@ -55,7 +55,7 @@ class Scale(Strict):
     """One model size, and what a run of it needs."""
 
     model: Model
-    micro_batch: Count
+    micro_batch: Count  # before replay adds rows: a device holds gpu_memory.rows_held
     evaluation_max_tokens: Tokens
     evaluation_batch: Batch
     hours_base: JobHoursOrZero

@@ -5,6 +5,7 @@ a run that starts anew has another.
 """
 
 import importlib.metadata
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from grpo_replay.files import (
 )
 from grpo_replay.machine import provenance
 from grpo_replay.machine.gpus import machine_gpus
+from grpo_replay.machine.surroundings import recorded
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.training_metrics import read_records
 from grpo_replay.study.cells import Cell, config_hash
@@ -162,6 +164,7 @@ class CellResults:
             "settings": settings,
             "commit": provenance.commit(),
             "hardware": provenance.hardware([gpu.name for gpu in machine_gpus()]),
+            "variables": recorded(os.environ),
             "environment": sorted(f"{n}=={v}" for n, v in packages.items()),
         }
         write_json(self.files.origin, origin)

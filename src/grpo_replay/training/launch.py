@@ -19,6 +19,7 @@ import torch
 
 from grpo_replay.errors import GrpoReplayError, GrpoReplayWarning, TrainingError
 from grpo_replay.files import write_json
+from grpo_replay.machine.surroundings import prepare
 from grpo_replay.study.config import Checkpoints, Training
 from grpo_replay.tasks.any_task import task_of
 from grpo_replay.training.prompt_length import compare_count
@@ -44,6 +45,8 @@ def train_cell(job: dict[str, Any], watchers: Sequence[Watcher]) -> None:
             GrpoReplayWarning,
             stacklevel=2,
         )
+    for line in prepare(os.environ):  # what torch's launcher sets, it sets in the processes below
+        print(line, flush=True)
     _look_ahead(job)
     if job["settings"]["processes"] == 1:
         train_policy(**_arguments(job), watchers=watchers)

@@ -103,6 +103,7 @@ def build_trainer(
     `rollout_func`).
     """
     job = TrainingRun.of(settings)
+    _check_processes(int(os.environ.get("WORLD_SIZE") or 1), job)
     tokenizer = AutoTokenizer.from_pretrained(start_model, local_files_only=True)
     model = load_model(start_model)
     model.generation_config.eos_token_id = end_token_ids(
@@ -112,11 +113,7 @@ def build_trainer(
     if arguments.use_vllm:  # it does not read the model's generation config
         ends = model.generation_config.eos_token_id
         arguments.generation_kwargs = {"stop_token_ids": ends}
-    if arguments.world_size != job.processes:
-        raise ConfigError(
-            f"scales.{job.cell.scale}.gpus: {job.processes} processes were asked for and "
-            f"{arguments.world_size} are running: each would train on fewer rollouts than meant"
-        )
+    _check_processes(arguments.world_size, job)
     with rollout_engine(job.training):
         trainer = ReplayGRPOTrainer(
             model=model,
@@ -130,8 +127,29 @@ def build_trainer(
             **overrides,
         )
     check_sharding(trainer, job.cell.scale)
+    _check_precision(trainer.accelerator.mixed_precision, job.training)
     trainer.remove_callback(PrinterCallback)
     return trainer
+
+
+def _check_processes(running: int, job: TrainingRun) -> None:
+    """Before the processes are to meet: one that is alone would wait for the others for ever."""
+    if running != job.processes:
+        raise ConfigError(
+            f"scales.{job.cell.scale}.gpus: {job.processes} processes were asked for and {running} "
+            "are running: each would train on fewer rollouts than meant (a launcher may have left "
+            "WORLD_SIZE in the environment: unset it)"
+        )
+
+
+def _check_precision(found: str, training: Training) -> None:
+    """The environment has a say in it, and so has a training that this process made before."""
+    wanted = {"float32": "no", "bfloat16": "bf16"}[training.precision]
+    if found != wanted:
+        raise ConfigError(
+            f"training.precision: {training.precision}, and accelerate's mixed precision is "
+            f"{found!r} where {wanted!r} is meant: unset ACCELERATE_MIXED_PRECISION"
+        )
 
 
 def training_set(

@@ -3,13 +3,12 @@
 from collections import Counter
 from pathlib import Path
 
-import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grpo_replay.reporting.browse.tables import as_cell, existing, study_cells
-from grpo_replay.reporting.figures.canvas import STYLE, say_empty
+from grpo_replay.reporting.figures.canvas import say_empty, style
 from grpo_replay.reporting.labels import BASE, style_among
 from grpo_replay.results.layout import CellFiles
 from grpo_replay.results.training_metrics import (
@@ -54,7 +53,7 @@ def learning_curves(results: Path, cells: str = "*", steps: int = 5) -> Figure:
     Rolling means as `curves`. Colours are those of the methods in every other figure.
     """
     looks = _looks(list(study_cells(results)["method"]), study_cells(results, cells)["method"])
-    with mpl.rc_context(STYLE):
+    with style():
         figure = Figure(figsize=(10.5, 6.8), layout="constrained")
         figure.suptitle(f"Learning curves, {steps}-step rolling mean", fontsize=11)
         axes = figure.subplots(2, 2, sharex=True).flat

@@ -54,6 +54,15 @@ _METADATA = {
 
 
 @contextmanager
+def style() -> Iterator[None]:
+    """Draw in our style over matplotlib's own: a `matplotlibrc` of the user changes nothing."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+@contextmanager
 def panels(
     stem: Path, rows: int, columns: int, width: float, height: float, title: str, **kwargs
 ) -> Iterator[tuple[Figure, np.ndarray]]:
@@ -61,7 +70,7 @@ def panels(
 
     `width` and `height` are inches a panel; `kwargs` go to `Figure.subplots`.
     """
-    with mpl.rc_context(STYLE):
+    with style():
         size = (max(width * columns, 5.2), height * rows + 0.7)
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)

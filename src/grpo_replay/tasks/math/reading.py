@@ -17,6 +17,8 @@ from sympy.logic.boolalg import Boolean
 _NORMAL = NormalizationConfig(
     basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="none"
 )
+
+
 def _word(words: str) -> re.Pattern[str]:
     """Match one of these words between two members of a list, bare or as text."""
     wrapped = rf"\\(?:text|mbox|mathrm)\s*\{{\s*,?\s*(?:{words})\s*\}}"

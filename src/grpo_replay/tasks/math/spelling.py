@@ -11,10 +11,35 @@ _SYNONYMS = {r"\varnothing": r"\emptyset", r"\dfrac": r"\frac", r"\tfrac": r"\fr
              r"\cfrac": r"\frac", r"\lbrace": r"\{", r"\rbrace": r"\}"}  # fmt: skip
 _SIZES = frozenset(
     rf"\{name}"
-    for name in (
-        "tiny small normalsize large Large LARGE huge Huge big Big bigg Bigg bigl bigr Bigl Bigr "
-        "biggl biggr Biggl Biggr displaystyle textstyle bf rm it boldmath limits"
-    ).split()
+    for name in [
+        "tiny",
+        "small",
+        "normalsize",
+        "large",
+        "Large",
+        "LARGE",
+        "huge",
+        "Huge",
+        "big",
+        "Big",
+        "bigg",
+        "Bigg",
+        "bigl",
+        "bigr",
+        "Bigl",
+        "Bigr",
+        "biggl",
+        "biggr",
+        "Biggl",
+        "Biggr",
+        "displaystyle",
+        "textstyle",
+        "bf",
+        "rm",
+        "it",
+        "boldmath",
+        "limits",
+    ]
 )
 _DECORATING = {r"\underline": 0, r"\underbrace": 0, r"\boldsymbol": 0, r"\bm": 0, r"\fbox": 0,
                r"\mathbf": 0, r"\color": 1, r"\textcolor": 1, r"\colorbox": 1}  # fmt: skip
