@@ -9,7 +9,7 @@ from grpo_replay.clock_arithmetic import check_problems as check_clock_problems
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
 from grpo_replay.files import read_json
-from grpo_replay.problems import data_file, read_problems
+from grpo_replay.problems import data_file, read_source
 from grpo_replay.sources import (
     ClockBenchmark,
     ClockProblems,
@@ -145,12 +145,12 @@ def _check_source(source: Source) -> None:
     if isinstance(source, ClockBenchmark):
         sizes = (source.n_problems, source.hours, source.max_step)
         check_clock_problems(source.steps, *sizes, "benchmark")
-    if isinstance(source, ClockProblems):
+    elif isinstance(source, ClockProblems):
         check_clock_problems(source.steps, source.count, source.hours, source.max_step)
-    for file in source_files(source):
-        problems = read_problems(file)
+    elif path := data_file(source):
+        problems = read_source(source, path)
         if isinstance(source, FileBenchmark) and len(problems) != source.n_problems:
             raise DataError(
-                f"{file} has {len(problems)} problems, n_problems says {source.n_problems}: "
+                f"{path} has {len(problems)} problems, n_problems says {source.n_problems}: "
                 "put the right file there, or correct n_problems"
             )
