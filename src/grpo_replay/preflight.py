@@ -3,8 +3,11 @@
 import math
 import os
 import shutil
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
+from grpo_replay.chat_template import check_chat
 from grpo_replay.clock_arithmetic import check_problems as check_clock_problems
 from grpo_replay.config import Study
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
@@ -45,8 +48,9 @@ def source_files(source: Source) -> list[str]:
     return [str(path.resolve())] if path else []
 
 
-def check_inputs(study_file: Path, study: Study) -> None:
-    """Look at every file and model folder that the study names.
+def check_inputs(study_file: Path, study: Study, tokenizers: bool = True) -> None:
+    """Look at every file and model folder that the study names, and at the tokenizers unless a job
+    reads the study again: looking costs seconds.
 
     Raises:
         ConfigError: listing everything that is missing or wrong, each with its key.
@@ -55,9 +59,10 @@ def check_inputs(study_file: Path, study: Study) -> None:
     if study.warm_start:
         sources["warm_start"] = study.warm_start
     sources |= {f"benchmarks.{name}": benchmark for name, benchmark in study.benchmarks.items()}
+    check_model = partial(check_local_model, tokenizer=tokenizers)
     complaints = [_complaint(_check_source, key, source) for key, source in sources.items()]
     complaints += [
-        _complaint(check_local_model, f"scales.{name}.model", scale.model)
+        _complaint(check_model, f"scales.{name}.model", scale.model)
         for name, scale in study.scales.items()
         if isinstance(scale.model, PretrainedModel)
     ]
@@ -85,14 +90,21 @@ def local_model(model: PretrainedModel) -> Path | None:
     return path
 
 
-def check_local_model(model: PretrainedModel) -> None:
-    """Refuse a local folder that holds another model than the study names.
+def check_local_model(model: PretrainedModel, tokenizer: bool = True) -> None:
+    """Refuse a local folder that holds another model than the study names, or a tokenizer that
+    cannot be used as the study uses it.
+
+    Where transformers is not there, as beside conda environments, the base model's job looks at the
+    tokenizer.
 
     Raises:
         ConfigError: where there is no folder, or its weights are of another size.
+        ModelError: saying what is wrong with the tokenizer.
     """
     if folder := local_model(model):
         check_parameters(folder, model)
+        if tokenizer and find_spec("transformers"):
+            check_chat(folder, model.name)
 
 
 def check_parameters(folder: Path, model: PretrainedModel) -> None:
@@ -118,7 +130,7 @@ def count_parameters(folder: Path) -> int:
     from safetensors import SafetensorError, safe_open
 
     shapes: dict[str, list[int]] = {}
-    for file in sorted(folder.glob("*.safetensors")):
+    for file in weight_files(folder):
         try:
             with safe_open(file, framework="np") as weights:
                 names = weights.offset_keys()
@@ -131,6 +143,28 @@ def count_parameters(folder: Path) -> int:
     if config.get("tie_word_embeddings"):
         shapes.pop("lm_head.weight", None)
     return sum(math.prod(shape) for shape in shapes.values())
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of weights that transformers loads from a model folder; a second copy beside them
+    (consolidated.safetensors, or shards beside one file) is none of them.
+
+    Raises:
+        ConfigError: where there are none; DataError: where their index cannot be read.
+    """
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if whole.is_file():
+        return [whole]
+    if not index.is_file():
+        raise ConfigError(
+            f"{folder}: no model.safetensors there, and no index of several; fetch the model "
+            "again, or convert its weights"
+        )
+    content = read_json(index)
+    shards = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
+        raise DataError(f"{index}: names no files of weights; fetch it again")
+    return sorted({folder / Path(name).name for name in shards.values()})
 
 
 def _complaint(check, key: str, argument) -> str | None:

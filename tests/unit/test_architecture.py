@@ -15,6 +15,7 @@ LAYERS = [
     {
         "config",
         "prompts",
+        "chat_template",
         "end_tokens",
         "weights",
         "metrics",

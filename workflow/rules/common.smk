@@ -43,7 +43,7 @@ try:
     POSITIONS = {name: f"{n}/{len(CELLS)}" for n, name in enumerate(CELLS, start=1)}
     RESULTS = f"{config['results']}/{STUDY.study}"
     CHOSEN = plan.choose(STUDY, CELLS, config["only"], Path(RESULTS))
-    check_inputs(STUDY_FILE, STUDY)
+    check_inputs(STUDY_FILE, STUDY, tokenizers=workflow.is_main_process)
 except GrpoReplayError as error:
     raise WorkflowError(str(error)) from None
 
