@@ -22,6 +22,7 @@ from grpo_replay.reporting.labels import (
     figure_text,
     method_name,
     method_style,
+    plain_text,
 )
 from grpo_replay.reporting.scores import read_scores
 from grpo_replay.reporting.summaries import (
@@ -128,7 +129,7 @@ def heading(study: Study, scores: pd.DataFrame, settings: Iterable[Setting], tex
     finished = {cell.cell for s in settings for cell in finished_cells(scores, s)}
     trained = [s for s in dict.fromkeys(wanted.values()) if s.method != BASE]
     counts = [n for n in (len(finished_cells(scores, s)) for s in trained) if n]
-    lines = [text, study.title + (f"; {_seeds_text(counts)}" if counts else "")]
+    lines = [text, plain_text(study.title) + (f"; {_seeds_text(counts)}" if counts else "")]
     missing = [name for name in wanted if name not in finished]
     if 0 < len(missing) <= MAX_NAMED:
         lines.append(f"not finished: {', '.join(missing)}")

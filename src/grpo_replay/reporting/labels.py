@@ -75,6 +75,11 @@ def axis_name(value: str) -> str:
     return value
 
 
+def plain_text(text: str) -> str:
+    """A study's own text, such as a title, in which matplotlib sees no math notation."""
+    return text.replace("$", r"\$")
+
+
 def figure_text(text: str) -> str:
     """The same text with its symbols in matplotlib's math notation."""
     for symbol, math in _FIGURE_SYMBOLS.items():

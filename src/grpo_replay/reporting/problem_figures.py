@@ -14,7 +14,7 @@ from grpo_replay.config import Study
 from grpo_replay.reporting.canvas import draw_point, legend_below, panels, say_empty
 from grpo_replay.reporting.curves import heading, method_line, plot_line
 from grpo_replay.reporting.formats import Number
-from grpo_replay.reporting.labels import BASE, GRPO, figure_text
+from grpo_replay.reporting.labels import BASE, GRPO, figure_text, plain_text
 from grpo_replay.reporting.paired import metric_columns, paired
 from grpo_replay.reporting.scores import read_scores
 from grpo_replay.reporting.summaries import (
@@ -203,7 +203,7 @@ def gain_figure(study: Study, results: Path, output_stem: Path) -> None:
     shown = [s for scale in scales for s in default_settings(study, scale) if s.method != BASE]
     title = heading(study, scores, shown, "Gain over GRPO, paired on the same problems")
     names = [*study.benchmarks, None]
-    labels = [*(b.title for b in study.benchmarks.values()), "mean"]
+    labels = [*(plain_text(b.title) for b in study.benchmarks.values()), "mean"]
     size = (3.2, 0.6 + max(0.5, 0.11 * len(study.methods)) * len(names))
     with panels(output_stem, 1, len(scales), *size, title, sharey=True) as (figure, axes):
         for panel, scale in zip(axes[0], scales, strict=True):
