@@ -5,7 +5,6 @@ middle of a job. `oddities` names what may be meant and is unusual.
 """
 
 import re
-import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -23,21 +22,13 @@ def _no_wheel(name: str) -> str:
     return name
 
 
-def _one_line(text: str) -> str:
-    """Control characters and line ends break LaTeX, SVG and the rows of a Markdown table."""
-    if any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text):
-        raise ValueError("has a line end or another control character: write it as one line")
-    return text
-
-
 # Names become parts of file names (255 bytes at most), several in one.
 Name = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64),
     AfterValidator(_no_wheel),
 ]
-# A title, in tables and figures.
-Line = Annotated[str, Field(max_length=200), AfterValidator(_one_line)]
+Line = Annotated[str, Field(max_length=200)]  # a title, in tables and figures
 FileName = Annotated[str, Field(min_length=1, max_length=1000)]
 
 # numpy and transformers take what is below 2^32; each process of a training adds its number.
