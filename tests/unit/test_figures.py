@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.mathtext import MathTextParser
 from matplotlib.text import Text
 from PIL import Image
 from reporting_inputs import (
@@ -206,6 +207,22 @@ def test_long_names_stay_on_the_page(tmp_path):
         test_nothing_reaches_over_the_edge(
             {name: drawn(name, study, tmp_path, tmp_path / name)}, name
         )
+
+
+@pytest.mark.parametrize("title", ["$$ at 5 $", "$x_$", "100 $ and 50 $", r"a\$b ^_{", "$", "%&#"])
+def test_a_title_is_shown_as_it_is_written(tmp_path, title):
+    """Beside symbols of our own too; matplotlib raises for what is no formula between dollars."""
+    study = small_study(title=title)
+    for benchmark in study.benchmarks.values():
+        object.__setattr__(benchmark, "title", title)
+    random_results(study, tmp_path)
+    axes = drawn("gain", study, tmp_path, tmp_path / "gain")
+    parser = MathTextParser("agg")
+    shown = [axes[0, 0].figure.get_suptitle().splitlines()[1], axes[0, 0].get_yticklabels()[0]]
+    for text in (shown[0], shown[1].get_text(), f"{shown[0]} {labels.figure_text('τ_max')}"):
+        parser.parse(text)
+    plain, is_math = Text(text=shown[1].get_text())._preprocess_math(shown[1].get_text())
+    assert (plain, is_math) == (title, False)
 
 
 def test_a_studys_own_methods_are_written_with_the_symbols_of_the_tables(tmp_path):

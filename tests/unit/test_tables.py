@@ -1,6 +1,7 @@
 """The main and the age table of hand-made results: numbers, intervals, marks, dashes and notes."""
 
 import contextlib
+import html
 import io
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 from reporting_inputs import CONFIG, read_csv, small_study, write_cell, write_metrics
 
 from grpo_replay.reporting.numbers.conditions import all_conditions, main_conditions
@@ -19,7 +21,7 @@ from grpo_replay.reporting.tables.html import to_html
 from grpo_replay.reporting.tables.latex import tex, to_latex
 from grpo_replay.reporting.tables.notes import missing
 from grpo_replay.reporting.tables.source import Source
-from grpo_replay.reporting.tables.table import Column, Row, Table, number_text
+from grpo_replay.reporting.tables.table import Column, Row, Table, number_text, to_csv, to_markdown
 from grpo_replay.results.scores import collect_scores
 from grpo_replay.study.cells import expand, select
 from grpo_replay.study.config import Study
@@ -254,6 +256,27 @@ def test_a_label_like_that_above_it_is_not_seen_again():
         *((' class="again"', "s"), ("", "σ<sub>g</sub>")),
     ]
     assert r"s & $-$0.5 & 1.0" in to_latex(table) and "\n & t-1 & $-$1.0" in to_latex(table)
+
+
+TITLES = ["MATH | hard", "a \\| b", "$x$ and $$", "<b>bold</b> *x* **", "|A|", "back\\slash"]
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_a_title_is_no_markup_in_markdown(tmp_path, title):
+    """As a reader of Markdown reads the table: one column for each number, and the title whole."""
+    columns = [Column("x", title, "avg@2", "n = 4"), Column("y", title, "pass@2")]
+    table = Table(title, {"a": title}, columns, [Row({"a": title}, {"x": Number(1.0)})])
+    page = MarkdownIt("gfm-like", {"linkify": False}).render(to_markdown(table))
+    cells = [html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", page)]
+    assert cells == [title, f"{title} avg@2<br>n = 4", f"{title} pass@2", title, "1.0", "–"]
+    assert f"<strong>{html.escape(title)}</strong>" in page
+    assert "$" not in to_markdown(table).replace(r"\$", "")  # a formula to GitHub
+
+
+def test_a_label_that_looks_like_a_formula_is_none_and_numbers_stay(tmp_path):
+    row = Row({"a": "=1+1", "b": -0.5}, {"x": Number(-0.25, -1.0, 0.5)})
+    table = Table("t", {"a": "A", "b": "B"}, [Column("x", "", "x")], [row])
+    assert to_csv(table).splitlines()[1] == "'=1+1,-0.5,-0.25,-1.0,0.5,,,"
 
 
 def test_tex_escapes():

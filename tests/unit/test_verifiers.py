@@ -10,6 +10,7 @@ from reporting_inputs import small_study
 from grpo_replay.evaluation.grade import grade_answers
 from grpo_replay.evaluation.sample_files import problems_digest, write_samples
 from grpo_replay.files import file_digest, write_json
+from grpo_replay.reporting.tables.table import csv_text
 from grpo_replay.reporting.tables.verifiers import verifiers_table
 from grpo_replay.tasks.problems import read_problems, write_problems
 
@@ -118,3 +119,26 @@ def test_long_answers_are_cut_at_the_front(rows: list) -> None:
         row["end_of_text"] for row in rows if row["cell"] == OTHER and row["extracted"] == "0.5"
     )
     assert text == "…" + LONG[-160:]
+
+
+def test_a_text_of_a_model_is_no_formula_and_a_number_stays_one(tmp_path: Path) -> None:
+    """As a spreadsheet reads a cell; the last box of a disagreement is what a model wrote."""
+    formula = "=HYPERLINK(1) \\boxed{-0.5}"
+    assert csv_text(formula).startswith("'=")
+    for text in ("@SUM(A1)", "+1+1", "-x", "\t=1", "\r=1", " =1", "＝1", "-1.2.3", "--1", "-٣"):
+        assert csv_text(text) == f"'{text}"
+    for text in ("-0.5", "+3", "-.5", "-1e-3", "", "a=b", "5-3", "'=1", "…-x", "\\frac{1}{2}"):
+        assert csv_text(text) == text
+    texts = ["It is -\\boxed{0.5}", formula, *(text for _, text, _ in ANSWERS[2:])]
+    answer(tmp_path, CELL, "easy", texts)
+    answer(tmp_path, CELL, "hard", texts)
+    path = tmp_path / "cells" / CELL / "grades" / "easy.parquet"
+    grades = pd.read_parquet(path)
+    grades.loc[3, ["correct", "extracted"]] = [True, "=1+1"]  # as of another grader
+    grades.to_parquet(path)
+    pd.DataFrame({"cell": [CELL]}).to_parquet(tmp_path / "scores.parquet")
+    verifiers_table(small_study(), tmp_path, tmp_path / "table.csv")
+    table = pd.read_csv(tmp_path / "table.csv")
+    (row,) = table[table.extracted == "'=1+1"].to_dict("records")
+    assert row["end_of_text"] == f"'{formula}" and row["percent"] == 12.5
+    assert not table.select_dtypes("object").apply(lambda c: c.str.startswith("=")).any(axis=None)

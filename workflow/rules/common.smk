@@ -50,11 +50,12 @@ def refused(action, *arguments):
 
 # As typed: Snakemake makes numbers of what looks like one, and None of nothing.
 config.update(refused(read_settings, config, workflow.config_settings.config_args or []))
+MAIN = workflow.is_main_process  # each job reads this file too
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
-RUN = refused(Run.of, config, Path(workflow.basedir, "config", "studies"), CONDA)
+RUN = refused(Run.of, config, Path(workflow.basedir, "config", "studies"), CONDA, MAIN)
 STUDY, FILES = RUN.study, RUN.files
-# Before Snakemake looks at times; each job reads this file too, and leaves them.
-if workflow.is_main_process:
+# Before Snakemake looks at times; a job leaves them.
+if MAIN:
     restore(steps(RUN))
 TASK = cells.asked(STUDY.task)  # among the params of what prompts or rewards
 CELL = FILES.cell("{cell}")  # the files of a cell, as rules write them

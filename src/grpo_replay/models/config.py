@@ -1,6 +1,6 @@
 """What a study says of its models: from scratch or pretrained, and a warm start."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -63,6 +63,7 @@ class WarmStart(DataFile):
     result.
     """
 
+    needs_solutions: ClassVar[bool] = True
     steps: Count
     batch_size: Count
     learning_rate: LearningRate

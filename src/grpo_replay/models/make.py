@@ -3,18 +3,17 @@ checked.
 """
 
 import shutil
+import warnings
 from pathlib import Path
 
-from transformers import AutoConfig, AutoTokenizer, GenerationConfig
-from transformers.utils import GENERATION_CONFIG_NAME
-
-from grpo_replay.errors import ModelError
+from grpo_replay.errors import GrpoReplayWarning, ModelError
 from grpo_replay.files import file_digest, whole_folder
+from grpo_replay.models.chat_template import FIXED_DATE, check_chat, fix_date
 from grpo_replay.models.config import FromScratchModel, Model, PretrainedModel
 from grpo_replay.models.from_scratch import train_base_model
 from grpo_replay.models.hub import MODEL_FILES, download_model
 from grpo_replay.models.load import check_finite
-from grpo_replay.models.local import MODELS_VARIABLE, check_parameters, local_model
+from grpo_replay.models.local import MODELS_VARIABLE, check_parameters, local_model, weight_files
 from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.config import ClockProblems, TrainingProblems
 from grpo_replay.tasks.fingerprint import check_record
@@ -42,33 +41,26 @@ def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
     """
     source = local_model(model) or download_model(model, MODELS_VARIABLE)
     with whole_folder(output) as unfinished:
-        for pattern in MODEL_FILES:
-            for file in source.glob(pattern):
-                shutil.copy(file, unfinished)
-        _check(unfinished, model)
+        for file in _used_files(source):
+            shutil.copy(file, unfinished)
+        check_chat(unfinished, model.name)
         check_parameters(source, model)
         check_finite(unfinished)
         record = output.with_name(f"{output.name}.source.json")
         digests = {file.name: file_digest(file) for file in unfinished.iterdir()}
         check_record(record, f"{model.name}@{model.revision}", digests, ModelError)
+        if fix_date(unfinished):
+            warnings.warn(
+                f"{model.name}: its chat template prints the date of the day; every prompt has "
+                f"{FIXED_DATE:%d %B %Y} there, so that all cells and a continued run read the same",
+                GrpoReplayWarning,
+                stacklevel=2,
+            )
     size = sum(file.stat().st_size for file in output.glob("*.safetensors"))
     return {"gigabytes": size / 1e9}
 
 
-def _check(folder: Path, model: PretrainedModel) -> None:
-    if not list(folder.glob("*.safetensors")):
-        raise ModelError(f"{model.name}: no *.safetensors in its folder; convert the weights first")
-    local = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        # Code of the model's own would not be there; it is not asked for either.
-        AutoConfig.from_pretrained(folder, **local)
-        tokenizer = AutoTokenizer.from_pretrained(folder, **local)
-        if (folder / GENERATION_CONFIG_NAME).is_file():
-            GenerationConfig.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # a file of another shape fails anywhere, by any type
-        raise ModelError(
-            f"{model.name}: its configuration or tokenizer cannot be read "
-            f"({type(error).__name__}: {' '.join(str(error).split())}); fetch the folder again"
-        ) from error
-    if not tokenizer.chat_template:
-        raise ModelError(f"{model.name}: its tokenizer has no chat template; take a model that has")
+def _used_files(source: Path) -> set[Path]:
+    """What is copied: weights that transformers does not load stay where they are."""
+    files = {file for pattern in MODEL_FILES for file in source.glob(pattern)}
+    return files - set(source.glob("*.safetensors")) | set(weight_files(source))

@@ -1,6 +1,7 @@
 """What can be known to be missing or wrong before the first job starts."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
@@ -9,7 +10,7 @@ from grpo_replay.models.local import check_local_model
 from grpo_replay.study.config import Study
 from grpo_replay.tasks.clock import check_problems as check_clock_problems
 from grpo_replay.tasks.config import ClockBenchmark, ClockProblems, FileBenchmark, FileProblems
-from grpo_replay.tasks.problems import data_file, read_problems
+from grpo_replay.tasks.problems import data_file, read_source
 
 Source = ClockProblems | FileProblems | ClockBenchmark | FileBenchmark | WarmStart
 
@@ -35,8 +36,9 @@ def source_files(source: Source) -> list[str]:
     return [str(path.resolve())] if path else []
 
 
-def check_inputs(study_file: Path, study: Study) -> None:
-    """Look at every file and model folder that the study names.
+def check_inputs(study_file: Path, study: Study, tokenizers: bool = True) -> None:
+    """Look at every file and model folder that the study names, and at the tokenizers unless a job
+    reads the study again: looking costs seconds.
 
     Raises:
         ConfigError: listing everything that is missing or wrong, each with its key.
@@ -45,9 +47,10 @@ def check_inputs(study_file: Path, study: Study) -> None:
     if study.warm_start:
         sources["warm_start"] = study.warm_start
     sources |= {f"benchmarks.{name}": benchmark for name, benchmark in study.benchmarks.items()}
+    check_model = partial(check_local_model, tokenizer=tokenizers)
     complaints = [_complaint(_check_source, key, source) for key, source in sources.items()]
     complaints += [
-        _complaint(check_local_model, f"scales.{name}.model", scale.model)
+        _complaint(check_model, f"scales.{name}.model", scale.model)
         for name, scale in study.scales.items()
         if isinstance(scale.model, PretrainedModel)
     ]
@@ -68,12 +71,12 @@ def _check_source(source: Source) -> None:
     if isinstance(source, ClockBenchmark):
         sizes = (source.n_problems, source.hours, source.max_step)
         check_clock_problems(source.steps, *sizes, "benchmark")
-    if isinstance(source, ClockProblems):
+    elif isinstance(source, ClockProblems):
         check_clock_problems(source.steps, source.count, source.hours, source.max_step)
-    for file in source_files(source):
-        problems = read_problems(file)
+    elif path := data_file(source):
+        problems = read_source(source, path)
         if isinstance(source, FileBenchmark) and len(problems) != source.n_problems:
             raise DataError(
-                f"{file} has {len(problems)} problems, n_problems says {source.n_problems}: "
+                f"{path} has {len(problems)} problems, n_problems says {source.n_problems}: "
                 "put the right file there, or correct n_problems"
             )

@@ -57,13 +57,16 @@ class Run:
     tracking_uri: str
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], studies: Path, conda: bool) -> "Run":
+    def of(
+        cls, config: Mapping[str, Any], studies: Path, conda: bool, tokenizers: bool = True
+    ) -> "Run":
         """Read and check everything that can be known before the jobs are planned.
 
         Args:
             config: what `study.settings.read_settings` returned.
             studies: the folder of the studies that are known by name.
             conda: whether rules run in conda environments.
+            tokenizers: whether to look at them too, which costs seconds.
 
         Raises:
             ConfigError, DataError: with every mistake, its key and the repair.
@@ -75,7 +78,7 @@ class Run:
         cells, uri = expand(study), tracking_uri(config)
         run = cls(study_file, study, cells, files, config["only"], config_text(config), uri)
         run.chosen  # noqa: B018 (an `only` that names nothing is refused here)
-        check_inputs(study_file, study)
+        check_inputs(study_file, study, tokenizers)
         return run
 
     @cached_property

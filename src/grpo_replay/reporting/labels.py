@@ -89,6 +89,11 @@ def varied_name(varied: Iterable[tuple[str, Setting]]) -> str:
     return ", ".join(f"{setting_name(path)} {number_text(value)}" for path, value in varied)
 
 
+def plain_text(text: str) -> str:
+    """A study's own text, such as a title, in which matplotlib sees no math notation."""
+    return text.replace("$", r"\$")
+
+
 def figure_text(text: str) -> str:
     """The same text with its symbols in matplotlib's math notation."""
     for symbol, math in _FIGURE_SYMBOLS.items():

@@ -1,6 +1,6 @@
 """What a study says of its problems and benchmarks: generated, from a file, or from the Hub."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -64,6 +64,7 @@ class DataFile(Strict):
     where that is unset the same problems come from the Hub.
     """
 
+    needs_solutions: ClassVar[bool] = False
     file: FileName
     hub: HubFile | None = None
 

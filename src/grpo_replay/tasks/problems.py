@@ -32,7 +32,11 @@ def read_problems(path: Path | str, blank_answers: bool = False) -> list[dict[st
     Raises DataError naming file and line: no file, no problems, invalid JSON, a field that is
     missing, empty or no string, an id that occurred before.
     """
-    path = Path(path)
+    return list(_numbered(Path(path), blank_answers).values())
+
+
+def _numbered(path: Path, blank_answers: bool) -> dict[int, dict[str, Any]]:
+    """The problems of a file by the number of their line."""
     if not path.is_file():
         raise DataError(f"{path}: no such file; expected problems as JSON Lines")
     problems = {
@@ -42,7 +46,7 @@ def read_problems(path: Path | str, blank_answers: bool = False) -> list[dict[st
     if not problems:
         raise DataError(f"{path}: the file has no problems; expected one JSON object a line")
     _check_ids(problems, str(path), "line")
-    return list(problems.values())
+    return problems
 
 
 def _check_ids(problems: dict[int, dict[str, Any]], place: str, unit: str) -> None:
@@ -67,7 +71,8 @@ def _lines(path: Path) -> list[tuple[int, str]]:
 def _parse(line: str, place: str, blank_answers: bool) -> dict[str, Any]:
     try:
         problem = json.loads(line)
-    except json.JSONDecodeError as error:
+    # Besides what is no JSON: an integer of thousands of digits, and brackets thousands deep.
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: not valid JSON ({error}); expected one object a line") from error
     if not isinstance(problem, dict):
         raise DataError(
@@ -76,9 +81,41 @@ def _parse(line: str, place: str, blank_answers: bool) -> dict[str, Any]:
     for field in FIELDS:
         if field not in problem:
             raise DataError(f"{place}: field {field!r} is missing; every problem needs one")
-        if not (field == "answer" and blank_answers and problem[field] in ("", None)):
-            _check_text(problem[field], f"{place}: field {field!r}")
+    _check_row(problem, place, blank_answers)
     return problem
+
+
+def _check_row(problem: dict[str, Any], place: str, blank_answers: bool) -> None:
+    """Refuse fields that are no text, or that no file can hold; a missing answer becomes empty."""
+    if problem["answer"] is None and blank_answers:
+        problem["answer"] = ""
+    for field in ("id", "problem"):
+        _check_text(problem[field], f"{place}: field {field!r}")
+    if not (blank_answers and _is_blank(problem)):
+        _check_text(problem["answer"], f"{place}: field 'answer'")
+    if not isinstance(problem.get("solution", ""), str):
+        raise DataError(
+            f"{place}: field 'solution' is {problem['solution']!r}, expected a string; fill it in "
+            "or leave the field out"
+        )
+    if not _is_writable(problem):  # JSON can hold half of a surrogate pair, as \ud800; UTF-8 cannot
+        field = next(f for f, value in problem.items() if not _is_writable([f, value]))
+        raise DataError(
+            f"{place}: field {ascii(field)} cannot be written (half of a surrogate pair, "
+            "which is no UTF-8, or no JSON); correct or remove it"
+        )
+
+
+def _is_writable(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
+
+
+def _is_blank(problem: dict[str, Any]) -> bool:
+    return isinstance(problem["answer"], str) and not problem["answer"].strip()
 
 
 def _check_text(value: object, place: str) -> None:
@@ -119,21 +156,55 @@ def data_file(source: "DataFile") -> Path | None:
     return path
 
 
-def load_problems(
-    source: "DataFile", output: Path, blank_answers: bool = False
-) -> list[dict[str, Any]]:
+def load_problems(source: "DataFile", output: Path) -> list[dict[str, Any]]:
     """All problems of a source, local or from the Hub; `output` is what is made of them.
 
     Raises DataError naming file and row where a problem is wrong, ConfigError where there is none.
     """
     if path := data_file(source):
-        return read_problems(path, blank_answers)
-    problems = download_problems(source, output.with_name(f"{output.name}.source.json"))
-    for number, problem in enumerate(problems):
-        for field in ("id", "problem"):
-            _check_text(problem[field], f"{source.file}, row {number}: field {field!r}")
-    _check_ids(dict(enumerate(problems)), source.file, "row")
-    return problems
+        return read_source(source, path)
+    rows = download_problems(source, output.with_name(f"{output.name}.source.json"))
+    problems = dict(enumerate(rows))
+    for number, problem in problems.items():
+        if problem.get("solution", "") is None:  # a table's empty cell
+            del problem["solution"]
+        _check_row(problem, f"{source.file}, row {number}", _may_drop(source) > 0)
+    _check_ids(problems, source.file, "row")
+    _check_uses(source, problems, f"{source.file}, row")
+    return rows
+
+
+def read_source(source: "DataFile", path: Path) -> list[dict[str, Any]]:
+    """The problems of a source's local file, judged by what the study wants with them: the same
+    before a run and in its jobs.
+
+    Raises DataError as `read_problems`, and where more answers are blank than `max_dropped`, or a
+    warm start lacks a solution.
+    """
+    problems = _numbered(path, _may_drop(source) > 0)
+    _check_uses(source, problems, f"{path}, line")
+    return list(problems.values())
+
+
+def _may_drop(source: "DataFile") -> int:
+    return getattr(source, "max_dropped", 0)
+
+
+def _check_uses(source: "DataFile", problems: dict[int, dict[str, Any]], place: str) -> None:
+    if source.needs_solutions:
+        for number, problem in problems.items():
+            if not problem.get("solution", "").strip():
+                raise DataError(
+                    f"{place} {number}: field 'solution' is missing or empty; a warm start needs "
+                    "worked solutions"
+                )
+    used = list(problems.items())[: getattr(source, "limit", None)]
+    blank = [number for number, problem in used if _is_blank(problem)]
+    if len(blank) > _may_drop(source):
+        raise DataError(
+            f"{place} {blank[_may_drop(source)]}: field 'answer' is empty; {len(blank)} rows have "
+            f"no answer, and max_dropped allows {_may_drop(source)}: fill them in or raise it"
+        )
 
 
 def first(problems: list[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
@@ -183,7 +254,6 @@ def make_problems(
         ]
         problems = with_readable_golds("problems", problems, task)
     else:
-        problems = load_problems(settings, Path(output), blank_answers=settings.max_dropped > 0)
-        problems = first(problems, settings.limit)
+        problems = first(load_problems(settings, Path(output)), settings.limit)
         problems = with_readable_golds(settings.file, problems, task, settings.max_dropped)
     write_problems(output, problems)

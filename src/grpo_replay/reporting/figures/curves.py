@@ -20,6 +20,7 @@ from grpo_replay.reporting.labels import (
     age_style,
     figure_text,
     method_style,
+    plain_text,
     variant_style,
 )
 from grpo_replay.reporting.numbers.conditions import (
@@ -135,7 +136,7 @@ def heading(study: Study, scores: pd.DataFrame, conditions: Iterable[Condition],
     finished = {cell.cell for s in conditions for cell in finished_cells(scores, s)}
     trained = [s for s in dict.fromkeys(wanted.values()) if s.method != BASE]
     counts = [n for n in (len(finished_cells(scores, s)) for s in trained) if n]
-    lines = [text, study.title + (f"; {_seeds_text(counts)}" if counts else "")]
+    lines = [text, plain_text(study.title) + (f"; {_seeds_text(counts)}" if counts else "")]
     missing = [name for name in wanted if name not in finished]
     if 0 < len(missing) <= MAX_NAMED:
         lines.append(f"not finished: {', '.join(missing)}")

@@ -17,6 +17,7 @@ from grpo_replay.reporting.labels import (
     figure_text,
     method_name,
     method_style,
+    plain_text,
     varied_name,
 )
 from grpo_replay.reporting.numbers.conditions import (
@@ -196,7 +197,7 @@ def gain_figure(study: Study, results: Path, output_stem: Path) -> None:
     shown = [s for scale in scales for s in main_conditions(study, scale) if s.method != BASE]
     title = heading(study, scores, shown, "Gain over GRPO, paired on the same problems")
     names = [*study.benchmarks, None]
-    labels = [*(b.title for b in study.benchmarks.values()), "mean"]
+    labels = [*(plain_text(b.title) for b in study.benchmarks.values()), "mean"]
     size = (3.2, 0.6 + max(0.5, 0.11 * len(rows_of(study)[1:])) * len(names))
     with panels(output_stem, 1, len(scales), *size, title, sharey=True) as (figure, axes):
         for panel, scale in zip(axes[0], scales, strict=True):

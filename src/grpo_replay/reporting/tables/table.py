@@ -13,6 +13,11 @@ from itertools import groupby
 
 from grpo_replay.reporting.numbers.number import DASH, Number
 
+# Blanks before the sign do not help, and neither does its full-width form.
+_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+_MARKDOWN = {character: f"\\{character}" for character in r"\|*$"} | {"<": "&lt;"}
+
 
 @dataclass(frozen=True)
 class Column:
@@ -97,7 +102,8 @@ def to_csv(table: Table) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     for row in table.rows:
-        fields = [row.labels.get(key) for key in (*table.hidden, *table.stub)]
+        labels = (row.labels.get(key) for key in (*table.hidden, *table.stub))
+        fields = [csv_text(label) if isinstance(label, str) else label for label in labels]
         for column in table.columns:
             number = row.numbers.get(column.key)
             values = [getattr(number, part, None) for part in ("value", *_csv_parts(column))]
@@ -123,26 +129,42 @@ def _csv_value(value: float | int | None) -> float | int | None:
     return value
 
 
+def csv_text(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: behind an apostrophe where it looks like one.
+
+    A number is one also with its sign, and stays it.
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
 # --- markdown -------------------------------------------------------------------------------------
 
 
 def to_markdown(table: Table) -> str:
     """A pipe table below its title, the notes as a list below it."""
-    header = [*table.stub.values(), *(_markdown_heading(column) for column in table.columns)]
+    header = [
+        *map(markdown, table.stub.values()),
+        *(_markdown_heading(column) for column in table.columns),
+    ]
     align = ["---"] * len(table.stub) + ["---:"] * len(table.columns)
     body = [
-        [label_text(row, key).replace("|", r"\|") for key in table.stub]
+        [markdown(label_text(row, key)) for key in table.stub]
         + [number_text(row.numbers.get(column.key), column.decimals) for column in table.columns]
         for row in table.rows
     ]
     lines = [f"| {' | '.join(cells)} |" for cells in (header, align, *body)]
     notes = [f"- {note}" for note in table.notes]
-    return "\n".join([f"**{table.title}**", "", *lines, "", *notes]) + "\n"
+    return "\n".join([f"**{markdown(table.title)}**", "", *lines, "", *notes]) + "\n"
 
 
 def _markdown_heading(column: Column) -> str:
-    name = f"{column.group} {column.heading}".strip()
-    return f"{name}<br>{column.n}" if column.n else name
+    name = markdown(f"{column.group} {column.heading}".strip())
+    return f"{name}<br>{markdown(column.n)}" if column.n else name
+
+
+def markdown(text: str) -> str:
+    """A text in which nothing but `code` is markup."""
+    return "".join(_MARKDOWN.get(character, character) for character in text)
 
 
 def label_text(row: Row, key: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from grpo_replay.files import write_text
+from grpo_replay.reporting.tables.table import csv_text
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.config import Study
@@ -30,7 +31,8 @@ def verifiers_table(study: Study, results: Path, output: Path) -> None:
     and benchmark (`answers`, and `percent` of `of`) add up to all its answers, so agreements are
     rows too. `timed_out` and `errors` count the answers that a verifier counts as wrong because it
     ran out of CPU time, or because something was raised. A disagreement shows its first answer:
-    gold, content of the last box, and the end of the text.
+    gold, content of the last box, and the end of the text; one that a
+    spreadsheet would take for a formula stands behind an apostrophe.
     """
     scores = read_scores(results)
     rows = [
@@ -73,9 +75,11 @@ def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dic
     problems = read_problems(StudyFiles(results).benchmark(benchmark))
     gold = next(row["answer"] for row in problems if row["id"] == keys["problem_id"])
     text = " ".join(samples["text"].item().split())
+    end = f"…{text[-SHOWN_CHARACTERS:]}"
     return {
-        **keys,
-        "gold": gold,
-        "extracted": graded["extracted"],
-        "end_of_text": text if len(text) <= SHOWN_CHARACTERS else f"…{text[-SHOWN_CHARACTERS:]}",
+        "problem_id": csv_text(graded["problem_id"]),
+        "sample_id": graded["sample_id"],
+        "gold": csv_text(gold),
+        "extracted": csv_text(graded["extracted"] or ""),
+        "end_of_text": csv_text(text if len(text) <= SHOWN_CHARACTERS else end),
     }
