@@ -16,7 +16,7 @@ rule make_problems:
         "../../envs/report.yaml"
     params:
         version=versions.PROBLEMS_VERSION,
-        settings=STUDY.problems.model_dump(mode="json"),
+        settings=cells.deciding(STUDY.problems),
     script:
         "../scripts/make_problems.py"
 
@@ -51,7 +51,7 @@ rule make_base_model:
     params:
         version=versions.MODEL_VERSION,
         model=lambda wildcards: cells.base_model(scale_of(wildcards)),
-        problems=STUDY.problems.model_dump(mode="json"),
+        problems=cells.deciding(STUDY.problems),
     script:
         "../scripts/make_base_model.py"
 
@@ -73,7 +73,7 @@ rule warm_start:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
         version=versions.MODEL_VERSION,
-        settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
+        settings=cells.deciding(STUDY.warm_start) if STUDY.warm_start else {},
     script:
         "../scripts/warm_start.py"
 
@@ -93,6 +93,6 @@ rule select_prompts:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
         version=versions.PROBLEMS_VERSION,
-        settings=(STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}),
+        settings=cells.deciding(STUDY.prompt_selection) if STUDY.prompt_selection else {},
     script:
         "../scripts/select_prompts.py"

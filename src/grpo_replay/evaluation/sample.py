@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,7 @@ def _manifest(
     waves = -(-max(settings.k.values()) // settings.samples_per_wave)
     return {
         **engine_facts(settings.engine),
-        "settings": asdict(settings),
+        "settings": settings.given(),
         "wave_seeds": [settings.first_wave_seed + number for number in range(waves)],
         "model_sha256": folder_digest(folder.path),
         "chat_template_sha256": digest(folder.tokenizer.chat_template),

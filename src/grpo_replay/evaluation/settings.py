@@ -1,12 +1,12 @@
 """How answers are sampled, as the rule hands it over."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
 class SamplingSettings:
-    """How answers are drawn (paper, section "Evaluation"); the keys of `grid.evaluation_settings`.
+    """How answers are drawn (paper, section "Evaluation"); the keys of `cells.evaluation_settings`.
 
     `k` is samples a problem by benchmark, `batch` the sequences that are decoded at a time,
     `max_tokens` the budget of one answer, `top_k` 0 means no limit. `sampler_version` is that of
@@ -23,3 +23,10 @@ class SamplingSettings:
     batch: int
     k: dict[str, int]
     max_tokens: int
+
+    def given(self) -> dict[str, Any]:
+        """The settings that are not at a default: one that is added with a default makes no
+        finished answers stale.
+        """
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {f.name: values[f.name] for f in fields(self) if values[f.name] != f.default}
