@@ -1,5 +1,8 @@
 """Record the modules that decide results, and the defaults, by the version that stands for them.
 
+What a study leaves at its default is no part of what makes results stale: a default that changes
+does so without a word, unless its version is raised.
+
 A change of one of them may change results that are finished: its version in
 `src/grpo_replay/study/versions.py` is then raised, so that they are made again. This script writes
 `tools/recorded_versions.json`; a test compares. It refuses to record a change under a version that
@@ -10,10 +13,12 @@ layout of the code are left out.
 import argparse
 import ast
 import hashlib
+import importlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE, RECORD = Path("src/grpo_replay"), Path("tools/recorded_versions.json")
@@ -38,7 +43,8 @@ MODULES = {
     ),
     "SAMPLER_VERSION": (
         *("evaluation/sample.py", "evaluation/engines.py", "evaluation/nucleus.py"),
-        *("evaluation/settings.py", "models/folder.py", "models/end_tokens.py", "models/load.py"),
+        *("evaluation/settings.py", "evaluation/finished.py", "models/folder.py"),
+        *("models/end_tokens.py", "models/load.py"),
     ),
     "GRADER_VERSION": ("tasks/math/*.py", "evaluation/grade.py"),
     "SCORING_VERSION": (
@@ -47,6 +53,13 @@ MODULES = {
     ),
 }
 
+# The version of the defaults of a module's sections and parts, by the longest prefix that fits.
+SECTIONS = {
+    "tasks.": "PROBLEMS_VERSION",
+    "models.": "MODEL_VERSION",
+    "": "ALGORITHM_VERSION",
+    "study.config:Evaluation": "SAMPLER_VERSION",
+}
 Record = dict[str, dict[str, Any]]
 
 
@@ -80,8 +93,44 @@ def _is_text(statement: ast.stmt) -> bool:
     )
 
 
+def defaults() -> dict[str, dict[str, Any]]:
+    """The defaults of every section and part of the package, by version and `module:Class.key`; the
+    words that name a part have none.
+    """
+    importlib.import_module("grpo_replay.study.config")  # and with it all that a study names
+    base = importlib.import_module("grpo_replay.fields").Strict
+    found: dict[str, dict[str, Any]] = {name: {} for name in MODULES}
+    for section in _subclasses(base):
+        package, _, module = section.__module__.partition(".")
+        own = f"{module}:{section.__qualname__}"
+        if package == "grpo_replay":
+            version = SECTIONS[max((p for p in SECTIONS if own.startswith(p)), key=len)]
+            for name, field in section.model_fields.items():
+                if not (field.is_required() or _is_word(field.annotation)):
+                    value = field.get_default(call_default_factory=True)
+                    found[version][f"{own}.{name}"] = _json(value)
+    return found
+
+
+def _subclasses(section: type) -> Iterator[type]:
+    for found in section.__subclasses__():
+        yield found
+        yield from _subclasses(found)
+
+
+def _is_word(annotation: Any) -> bool:
+    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
+
+
+def _json(value: Any) -> Any:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
 def present(repository: Path = REPOSITORY) -> Record:
-    """What stands for each version now: its number, and the digest of each of its modules."""
+    """What stands for each version now: its number, the digest of each of its modules, and the
+    defaults.
+    """
+    given = defaults()
     numbers = _numbers((repository / VERSIONS).read_text(encoding="utf-8"))
     package = repository / PACKAGE
     return {
@@ -92,6 +141,7 @@ def present(repository: Path = REPOSITORY) -> Record:
                 for pattern in patterns
                 for path in sorted(package.glob(pattern))
             },
+            "defaults": given[name],
         }
         for name, patterns in MODULES.items()
     }
@@ -121,19 +171,20 @@ def changes(old: Record, new: Record) -> dict[str, list[str]]:
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    lines = []
-    for kind, now in new.items():
-        if kind == "version":
-            continue
-        before = old.get(kind, {})
-        for key in sorted(before.keys() | now.keys()):
-            if key not in now:
-                lines.append(f"{key} is gone")
-            elif key not in before:
-                lines.append(f"{key} is new")
-            elif before[key] != now[key]:
-                lines.append(f"{key} has changed")
-    return lines
+    """Modules that are new, changed or gone. Of the defaults those that have changed: a new one
+    makes no result another.
+    """
+    before, now = old.get("modules", {}), new["modules"]
+    lines = [f"{key} is new" for key in sorted(now.keys() - before.keys())]
+    lines += [f"{key} is gone" for key in sorted(before.keys() - now.keys())]
+    both = sorted(before.keys() & now.keys())
+    lines += [f"{key} has changed" for key in both if before[key] != now[key]]
+    before, now = old.get("defaults", {}), new["defaults"]
+    return lines + [
+        f"the default of {key} was {before[key]!r} and is {now[key]!r}"
+        for key in sorted(before.keys() & now.keys())
+        if before[key] != now[key]
+    ]
 
 
 def advice(old: Record, new: Record) -> str:
@@ -148,11 +199,11 @@ def advice(old: Record, new: Record) -> str:
             )
         else:
             lines.append(f"{name} is raised and not recorded: run `{COMMAND}`")
-    raised = (n for n in new if n in old and old[n]["version"] != new[n]["version"])
+    # Nothing that makes results another, and yet to be written down.
     lines += [
-        f"{name} was {old[name]['version']} and is {new[name]['version']}: run `{COMMAND}`"
-        for name in raised
-        if name not in changes(old, new)
+        f"{name} {now['version']} or its list of defaults is not the one recorded: run `{COMMAND}`"
+        for name, now in new.items()
+        if old.get(name) != now and name not in changes(old, new)
     ]
     return "\n".join(lines)
 
@@ -195,4 +246,5 @@ def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> N
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(REPOSITORY / "src"))
     main()

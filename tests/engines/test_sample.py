@@ -25,13 +25,14 @@ from transformers import (
 
 from grpo_replay.errors import ConfigError, DataError, ModelError
 from grpo_replay.evaluation.engines import TransformersEngine, open_engine
+from grpo_replay.evaluation.finished import Finished
 from grpo_replay.evaluation.nucleus import Nucleus
 from grpo_replay.evaluation.sample import plan_chunks, sample_answers
 from grpo_replay.evaluation.sample_files import write_samples
 from grpo_replay.evaluation.settings import SamplingSettings
 from grpo_replay.models.folder import open_folder
 from grpo_replay.tasks.any_task import DEFAULT_TASK
-from grpo_replay.tasks.problems import read_problems
+from grpo_replay.tasks.problems import read_problems, write_problems
 
 SETTINGS = SamplingSettings(
     sampler_version=2,
@@ -60,8 +61,8 @@ def whole(
 
 def assert_same_folder(one: Path, other: Path) -> None:
     """Byte by byte, but for the seconds that it took."""
-    names = sorted(path.name for path in one.iterdir())
-    assert names == sorted(path.name for path in other.iterdir())
+    names = sorted(path.name for path in one.iterdir() if path.is_file())
+    assert names == sorted(path.name for path in other.iterdir() if path.is_file())
     for name in names:
         contents = [(folder / name).read_text("latin-1") for folder in (one, other)]
         first, second = (re.sub(r'(?<="seconds": )[\d.e-]+', "", text) for text in contents)
@@ -125,7 +126,7 @@ def test_manifest_tells_how_the_samples_were_made(whole: Path) -> None:
     assert manifest["engine"] == "transformers"
     assert manifest["dtype"] == ("bfloat16" if torch.cuda.is_available() else "float32")
     assert manifest["wave_seeds"] == [42, 43]
-    assert manifest["settings"] == dataclasses.asdict(SETTINGS)
+    assert manifest["settings"] == SETTINGS.given()
     assert manifest["files"]["five"]["equal_texts"] == 0
     assert set(manifest["prompts_sha256"]) == {"five", "three"}
     assert len(manifest["chat_template_sha256"]) == len(manifest["model_sha256"]) == 64
@@ -259,6 +260,169 @@ def test_a_damaged_line_is_an_error(
         sample_answers(tiny_model, benchmarks, SETTINGS, tmp_path / "samples", work)
 
 
+# --- what is finished ------------------------------------------------------------------------
+
+
+def files_of(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Bytes and time of each file of samples."""
+    return {f.name: (f.read_bytes(), f.stat().st_mtime_ns) for f in folder.glob("*.parquet")}
+
+
+def as_snakemake_does(folder: Path) -> None:
+    """Outputs are removed before the job that makes them."""
+    for path in folder.iterdir():
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+
+
+def count_starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The prompts of each call of the real engine, in a list that grows."""
+    calls: list[int] = []
+    generate = TransformersEngine.generate
+
+    def counted(self: TransformersEngine, prompts: list, n: int, seed: int) -> list:
+        calls.append(len(prompts) * n)
+        return generate(self, prompts, n, seed)
+
+    monkeypatch.setattr(TransformersEngine, "generate", counted)
+    return calls
+
+
+def test_a_further_benchmark_draws_its_own_answers_and_nothing_else(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Interrupted in the middle as well; the result is that of a run that draws all of them."""
+    samples, work = tmp_path / "samples", tmp_path / "work"
+    first = {"three": benchmarks["three"]}
+    alone = dataclasses.replace(SETTINGS, k={"three": 4})
+    sample_answers(tiny_model, first, alone, samples, work)
+    before = files_of(samples)
+    for calls in (4, None):
+        as_snakemake_does(samples)
+        with monkeypatch.context() as patch:
+            drawn = count_starts(patch)
+            if calls is not None:
+                stop_after(patch, calls)
+                with pytest.raises(KeyboardInterrupt):
+                    sample_answers(tiny_model, benchmarks, SETTINGS, samples, work)
+            else:
+                sample_answers(tiny_model, benchmarks, SETTINGS, samples, work)
+    assert drawn == [16, 8]  # the last two of six chunks
+    assert files_of(samples)["three.parquet"] == before["three.parquet"]
+    assert_same_folder(whole, samples)
+
+
+@pytest.mark.parametrize("first", [8, 4, 16])
+def test_another_k_draws_what_is_missing(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: int,
+) -> None:
+    """Whole waves give the bytes of a run that draws all of them at once."""
+    five, samples = {"five": benchmarks["five"]}, tmp_path / "samples"
+    settings = {k: dataclasses.replace(SETTINGS, k={"five": k}) for k in (first, 12)}
+    sample_answers(tiny_model, five, settings[first], samples, tmp_path / "work")
+    before = pq.read_table(samples / "five.parquet").to_pylist()
+    drawn = count_starts(monkeypatch)
+    as_snakemake_does(samples)
+    sample_answers(tiny_model, five, settings[12], samples, tmp_path / "work")
+    assert sum(drawn) == 5 * max(0, 12 - first)
+    after = pq.read_table(samples / "five.parquet").to_pylist()
+    kept = min(first, 12)
+    assert [row for row in after if row["sample_id"] < kept] == [
+        row for row in before if row["sample_id"] < kept
+    ]
+    assert len(after) == 5 * 12 and len({row["text"] for row in after}) == len(after)
+    if first == 8:
+        sample_answers(tiny_model, five, settings[12], tmp_path / "fresh", tmp_path / "work")
+        fresh = (tmp_path / "fresh" / "five.parquet").read_bytes()
+        assert (samples / "five.parquet").read_bytes() == fresh
+
+
+def test_fewer_answers_and_then_more_are_those_of_before(
+    tiny_model: Path, benchmarks: dict[str, Path], whole: Path, tmp_path: Path
+) -> None:
+    """The seeds of what was cut off are free again."""
+    for k in (16, 8, 16):
+        settings = dataclasses.replace(SETTINGS, k={"five": k, "three": 4})
+        sample_answers(tiny_model, benchmarks, settings, tmp_path / "samples", tmp_path / "work")
+    assert_same_folder(whole, tmp_path / "samples")
+
+
+def test_nothing_missing_starts_no_engine(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    samples = shutil.copytree(whole, tmp_path / "samples", symlinks=True)
+    before = files_of(samples)
+    monkeypatch.setattr("grpo_replay.evaluation.sample.open_engine", None)
+    as_snakemake_does(samples)
+    sample_answers(tiny_model, benchmarks, SETTINGS, samples, tmp_path / "work")
+    assert files_of(samples) == before
+    assert_same_folder(whole, samples)
+
+
+@pytest.mark.parametrize("change", ["model", "setting", "problem", "bytes"])
+def test_what_does_not_belong_any_more_is_drawn_again(
+    change: str,
+    tiny_model: Path,
+    other_model: Path,
+    benchmarks: dict[str, Path],
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of it, but one benchmark's problems and one file's bytes are that benchmark's own."""
+    samples = shutil.copytree(whole, tmp_path / "samples", symlinks=True)
+    paths, settings = dict(benchmarks), SETTINGS
+    if change == "setting":
+        settings = dataclasses.replace(SETTINGS, temperature=0.7)
+    if change == "problem":
+        paths["three"] = tmp_path / "three.jsonl"
+        rows = read_problems(benchmarks["three"])
+        rows[0]["problem"] += " Please."
+        write_problems(paths["three"], rows)
+    if change == "bytes":
+        (samples / "three.parquet").resolve().write_bytes(b"damaged")
+    model = other_model if change == "model" else tiny_model
+    drawn = count_starts(monkeypatch)
+    sample_answers(model, paths, settings, samples, tmp_path / "work")
+    everything = 5 * 16 + 3 * 4
+    assert sum(drawn) == (3 * 4 if change in ("problem", "bytes") else everything)
+    fresh = tmp_path / "fresh"
+    sample_answers(model, paths, settings, fresh, tmp_path / "work")
+    assert_same_folder(fresh, samples)
+
+
+def test_another_version_of_the_engine_keeps_what_is_finished_and_adds_nothing_to_it(
+    tiny_model: Path,
+    benchmarks: dict[str, Path],
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    samples = shutil.copytree(whole, tmp_path / "samples", symlinks=True)
+    before = files_of(samples)
+    monkeypatch.setattr(transformers, "__version__", "99")
+    drawn = count_starts(monkeypatch)
+    more = dataclasses.replace(SETTINGS, k={"five": 16, "three": 8})
+    sample_answers(tiny_model, benchmarks, more, samples, tmp_path / "work")
+    assert sum(drawn) == 3 * 8
+    assert files_of(samples)["five.parquet"] == before["five.parquet"]
+    files = json.loads((samples / "manifest.json").read_text())["files"]
+    assert files["five"]["engine"]["engine_version"] != "99"
+    assert files["three"]["engine"]["engine_version"] == "99"
+
+
 # --- chunks ----------------------------------------------------------------------------------
 
 
@@ -278,6 +442,21 @@ def test_chunks_cover_everything_once_and_share_no_seed(batch: int) -> None:
     seeds = [c.seed + i for c in chunks for i in range(len(c.problems) * len(c.sample_ids))]
     assert len(seeds) == len(set(seeds))
     assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_what_is_finished_gets_no_chunk_and_its_seeds_to_nobody() -> None:
+    settings = dataclasses.replace(SETTINGS, k={"a": 16, "b": 12})
+    lengths = {"a": [5, 3] * 250, "b": [1] * 30}
+    whole = plan_chunks(lengths, settings)
+    old = [chunk for chunk in whole if chunk.benchmark == "a" and chunk.wave_seed == 42]
+    seeds = [[chunk.sample_ids.start, chunk.seed] for chunk in old]
+    finished = {"a": Finished(Path("a.parquet"), {"k": 8, "seeds": seeds})}
+    assert plan_chunks(lengths, settings, finished) == [c for c in whole if c not in old]
+    # A benchmark that was finished before this one was thought of has taken all of its seeds.
+    other = [[chunk.sample_ids.start, chunk.seed] for chunk in whole if chunk.benchmark == "a"]
+    finished = {"b": Finished(Path("b.parquet"), {"k": 12, "seeds": other})}
+    again = plan_chunks(lengths, settings, finished)
+    assert len(again) == len(other) and not {c.seed for c in again} & {s for _, s in other}
 
 
 def test_neighbouring_first_seeds_share_no_stream() -> None:

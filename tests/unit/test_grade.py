@@ -200,3 +200,30 @@ def test_a_corrected_gold_regrades_and_another_text_does_not(
     write_problems(tmp_path / "math.jsonl", [PROBLEMS[0], {**PROBLEMS[1], "problem": "1+2?"}])
     with pytest.raises(DataError, match="sampled from other texts"):
         grade()
+
+
+def test_finished_grades_stay_until_what_decides_them_changes(
+    tmp_path: Path, grade: Callable[..., list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outputs are removed before each job, as Snakemake does; what is kept is not."""
+    path = tmp_path / "grades" / "math.parquet"
+
+    def graded(timeout: float = 5.0) -> int:
+        path.unlink(missing_ok=True)
+        grade(timeout)
+        return path.stat().st_mtime_ns
+
+    first = graded()
+    assert graded() == first
+    other_timeout = graded(6.0)
+    assert other_timeout > first
+    monkeypatch.setattr(grade_module, "GRADER_VERSION", 999)
+    other_grader = graded(6.0)
+    assert other_grader > other_timeout
+    change(
+        tmp_path / "samples" / "math.parquet", lambda rows: [*rows[:-1], rows[-1] | {"text": "2"}]
+    )
+    seal(tmp_path)
+    assert graded(6.0) > other_grader
+    path.resolve().write_bytes(b"damaged")
+    assert len(grade(6.0)) == 4

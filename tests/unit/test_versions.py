@@ -8,6 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic.fields import FieldInfo
+
+from grpo_replay.methods.losses import Clipped
+from grpo_replay.methods.method import RECORDED_DEFAULTS
+from grpo_replay.study.config import Training
+from grpo_replay.tasks.config import HubFile
 
 REPOSITORY = Path(__file__).parents[2]
 TOOL = runpy.run_path(str(REPOSITORY / "tools" / "record_versions.py"))
@@ -113,3 +119,40 @@ def test_a_version_is_never_lowered(copy: Path) -> None:
     raise_scoring(copy, 0)
     with pytest.raises(SystemExit, match="SCORING_VERSION was 1 and is 0: a version is never"):
         TOOL["main"](["--same-results"], copy)
+
+
+# --- defaults ---
+
+
+def test_a_changed_default_asks_for_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no part of an identity: cells that leave it out would keep results of the old one."""
+    for section, key, value in ((Clipped, "low", 0.3), (HubFile, "id_column", "id")):
+        monkeypatch.setattr(section.model_fields[key], "default", value)
+    told = TOOL["advice"](TOOL["recorded"](), TOOL["present"]())
+    algorithm, problems = sorted(told.splitlines())
+    assert "the default of methods.losses:Clipped.low was 0.2 and is 0.3: where" in algorithm
+    assert "raise ALGORITHM_VERSION in" in algorithm
+    assert "tasks.config:HubFile.id_column was None and is 'id': where" in problems
+    assert "raise PROBLEMS_VERSION in" in problems
+
+
+def test_a_new_default_is_to_be_recorded_and_raises_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(Training.model_fields, "other", FieldInfo(annotation=int, default=1))
+    old, new = TOOL["recorded"](), TOOL["present"]()
+    assert TOOL["refusals"](old, new) == []
+    assert "ALGORITHM_VERSION 1 or its list of defaults is not the one recorded" in (
+        TOOL["advice"](old, new)
+    )
+
+
+def test_every_setting_of_a_part_has_the_default_that_names_its_cells() -> None:
+    """A setting that lacks there would rename cells when its default changes."""
+    recorded = TOOL["recorded"]()["ALGORITHM_VERSION"]["defaults"]
+    settings = {
+        key.rpartition(".")[2]
+        for key, value in recorded.items()
+        if key.startswith("methods.") and not isinstance(value, dict)
+    }
+    assert settings == set(RECORDED_DEFAULTS)

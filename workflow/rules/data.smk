@@ -17,7 +17,7 @@ rule make_problems:
     params:
         **TASK,
         version=versions.PROBLEMS_VERSION,
-        settings=STUDY.problems.model_dump(mode="json"),
+        settings=cells.deciding(STUDY.problems),
     script:
         "../scripts/make_problems.py"
 
@@ -53,7 +53,7 @@ rule make_base_model:
         **TASK,
         version=versions.MODEL_VERSION,
         model=lambda wildcards: cells.base_model(scale_of(wildcards)),
-        problems=STUDY.problems.model_dump(mode="json"),
+        problems=cells.deciding(STUDY.problems),
     script:
         "../scripts/make_base_model.py"
 
@@ -76,7 +76,7 @@ rule warm_start:
     params:
         **TASK,
         version=versions.MODEL_VERSION,
-        settings=STUDY.warm_start.model_dump(mode="json") if STUDY.warm_start else {},
+        settings=cells.deciding(STUDY.warm_start) if STUDY.warm_start else {},
     script:
         "../scripts/warm_start.py"
 
@@ -97,6 +97,6 @@ rule select_prompts:
     params:
         **TASK,
         version=versions.PROBLEMS_VERSION,
-        settings=(STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}),
+        settings=cells.deciding(STUDY.prompt_selection) if STUDY.prompt_selection else {},
     script:
         "../scripts/select_prompts.py"

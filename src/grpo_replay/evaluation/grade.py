@@ -5,6 +5,7 @@ Only stored text is read, so a better grader re-grades a whole study without a G
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from grpo_replay.evaluation.sample_files import (
     problems_digest,
     write_parquet,
 )
-from grpo_replay.files import file_digest, folder_digest, read_json
+from grpo_replay.files import digest, file_digest, folder_digest, read_json
+from grpo_replay.results.kept import keep, kept_record, link
 from grpo_replay.results.layout import MANIFEST
+from grpo_replay.study.versions import GRADER_VERSION
 from grpo_replay.tasks.math import Grade, grade_many, grade_paper_many, guarded_training_reward
 from grpo_replay.tasks.problems import read_problems
 
@@ -55,7 +58,8 @@ def grade_answers(
     timeout: float,
     workers: int,
 ) -> None:
-    """Grade every sample and write `output`/<benchmark>.parquet, one row a sample.
+    """Grade every sample and write `output`/<benchmark>.parquet, one row a sample; grades of these
+    samples, answers and grader that are there already stay as they are.
 
     `correct` (from which tables are made), `grade_paper` (math-verify on the raw text) and
     `training_reward` (+1 or -1) stand side by side. Answers that are `timed_out`, or whose judging
@@ -66,7 +70,8 @@ def grade_answers(
         model: The model that should have answered; where its folder is no more, nobody can tell.
         benchmarks: Problem files by benchmark name.
         k: Samples a problem by benchmark name.
-        output: Folder of the grades; a file appears there only when it is complete.
+        output: Folder of the grades; a file appears there only when it is complete, as a link into
+            `output`/kept/.
         timeout: Seconds of CPU time that one answer may cost a verifier.
         workers: Grading processes, started once for all benchmarks.
 
@@ -82,20 +87,53 @@ def grade_answers(
         for name, own in problems.items()
     }
     golds = {name: {row["id"]: row["answer"] for row in own} for name, own in problems.items()}
+    made_from = {name: _made_from(manifest, name, golds[name], timeout) for name in rows}
+    outputs = {name: output / f"{name}.parquet" for name in rows}
+    records = {name: kept_record(path) for name, path in outputs.items()}
+    stale = {
+        name: own
+        for name, own in rows.items()
+        if (records[name] or {}).get("made_from") != made_from[name]
+    }
+    graded = _grade_all(stale, golds, timeout, workers)
+    for name, own in graded.items():
+        _check_unjudged(outputs[name], own, timeout)
+    for name, own in graded.items():
+        records[name] = keep(outputs[name], {"made_from": made_from[name]}, partial(_write, own))
+    for name, path in outputs.items():
+        link(path, records[name])
+
+
+def _made_from(
+    manifest: dict[str, Any], name: str, golds: dict[str, str], timeout: float
+) -> dict[str, Any]:
+    """What decides the grades of one benchmark: while it stays, they do."""
+    return {
+        "grader_version": GRADER_VERSION,
+        "timeout_seconds": timeout,
+        "samples_sha256": manifest["files"][name]["sha256"],
+        "answers_sha256": digest(golds),
+    }
+
+
+def _grade_all(
+    rows: dict[str, list[Row]], golds: dict[str, dict[str, str]], timeout: float, workers: int
+) -> dict[str, list[Row]]:
+    """Grade the samples of some benchmarks, with one start of the processes."""
     pairs = [(golds[name][row["problem_id"]], row["text"]) for name in rows for row in rows[name]]
     ours = iter(grade_many(pairs, workers=workers, timeout=timeout))
     paper = iter(grade_paper_many(pairs, workers=workers, timeout=timeout))
-    graded = {
+    return {
         name: [
             _grade_row(row, golds[name][row["problem_id"]], next(ours), next(paper)) for row in own
         ]
         for name, own in rows.items()
     }
-    for name, own in graded.items():
-        _check_unjudged(output / f"{name}.parquet", own, timeout)
-    output.mkdir(parents=True, exist_ok=True)
-    for name, own in graded.items():
-        write_parquet(output / f"{name}.parquet", pa.Table.from_pylist(own, schema=GRADE_SCHEMA))
+
+
+def _write(graded: list[Row], path: Path) -> dict[str, Any]:
+    write_parquet(path, pa.Table.from_pylist(graded, schema=GRADE_SCHEMA))
+    return {}
 
 
 def _check_unjudged(path: Path, graded: list[Row], timeout: float) -> None:

@@ -1,12 +1,12 @@
 """How answers are sampled, as the rule hands it over."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal
 
 
 @dataclass(frozen=True)
 class SamplingSettings:
-    """How answers are drawn (paper, section "Evaluation"); the keys of `grid.evaluation_settings`.
+    """How answers are drawn (paper, section "Evaluation"); the keys of `cells.evaluation_settings`.
 
     `k` is samples a problem by benchmark, `batch` the sequences that are decoded at a time,
     `max_tokens` the budget of one answer, `top_k` 0 means no limit. `sampler_version` is that of
@@ -26,7 +26,14 @@ class SamplingSettings:
     max_tokens: int
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def record(self) -> dict[str, Any]:
-        """What a manifest holds; without `tasks` where there are none, as before there were any."""
-        settings = asdict(self)
-        return settings if self.tasks else {k: v for k, v in settings.items() if k != "tasks"}
+    def given(self) -> dict[str, Any]:
+        """The settings that are not at a default: one that is added with a default makes no
+        finished answers stale.
+        """
+        found = {}
+        for setting in fields(self):
+            made = setting.default_factory
+            default = setting.default if made is MISSING else made()
+            if (value := getattr(self, setting.name)) != default:
+                found[setting.name] = value
+        return found

@@ -2,6 +2,7 @@
 after, never parsed.
 """
 
+from collections.abc import Set
 from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from grpo_replay.errors import ConfigError, listing, suggestion
+from grpo_replay.fields import Strict
 from grpo_replay.files import digest
 from grpo_replay.methods.method import Setting, recorded_setting, setting_of, vary
 from grpo_replay.models.config import PretrainedModel
@@ -135,11 +137,18 @@ def select(cells: dict[str, Cell], pattern: str | None) -> dict[str, Cell]:
     return {name: cell for name, cell in cells.items() if name in chosen}
 
 
+def deciding(section: Strict, exclude: Set[str] = frozenset()) -> dict[str, Any]:
+    """What of a section decides a result, as plain JSON-like values: not what is at its default, so
+    that a setting that is added with one makes no finished result stale.
+    """
+    return section.model_dump(mode="json", exclude=set(exclude), exclude_defaults=True)
+
+
 def base_model(scale: Scale) -> dict:
     """What decides a base model; not the number of its parameters, which is for the plan and for
     the check of what was fetched.
     """
-    return scale.model.model_dump(mode="json", exclude={"parameters"})
+    return deciding(scale.model, exclude={"parameters"})
 
 
 def model_parameters(scale: Scale) -> int:
@@ -180,7 +189,7 @@ def benchmark_problems(study: Study, benchmark: Benchmark) -> dict:
     """What decides a benchmark's problems (`BenchmarkProblems`): not its title, nor how often each
     is answered.
     """
-    settings = benchmark.model_dump(mode="json", exclude={"title", "k", "task"})
+    settings = deciding(benchmark, exclude={"title", "k", "task"})
     return {**settings, **asked(benchmark_task(study, benchmark))}
 
 
@@ -191,16 +200,12 @@ def resolve(study: Study, cell: Cell) -> dict:
         "study": study.study,
         **asked(study.task),
         "model": base_model(study.scales[cell.scale]),
-        "problems": study.problems.model_dump(mode="json"),
-        "warm_start": study.warm_start and study.warm_start.model_dump(mode="json"),
-        "prompt_selection": study.prompt_selection
-        and study.prompt_selection.model_dump(mode="json"),
+        "problems": deciding(study.problems),
+        "warm_start": study.warm_start and deciding(study.warm_start),
+        "prompt_selection": study.prompt_selection and deciding(study.prompt_selection),
         "training": training_settings(study, cell) if cell.trained else None,
         "evaluation": evaluation_settings(study, cell),
-        "benchmarks": {
-            name: benchmark.model_dump(mode="json", exclude={"task"})
-            for name, benchmark in study.benchmarks.items()
-        },
+        "benchmarks": {n: deciding(b, exclude={"task"}) for n, b in study.benchmarks.items()},
         "grader": {
             "version": GRADER_VERSION,
             "timeout_seconds": study.evaluation.grade_timeout_seconds,
@@ -219,7 +224,7 @@ def config_hash(resolved: dict) -> str:
 def training_settings(study: Study, cell: Cell) -> dict:
     """What `train_policy` gets as params: a change of any value retrains the cell, of no other."""
     scale = study.scales[cell.scale]
-    training = study.training.model_dump(mode="json", exclude={"expected_prompts"})
+    training = deciding(study.training, exclude={"expected_prompts"})
     return {
         "algorithm_version": ALGORITHM_VERSION,
         "study": study.study,
@@ -243,7 +248,7 @@ def evaluation_settings(study: Study, cell: Cell) -> dict:
         "k": {name: benchmark.k for name, benchmark in study.benchmarks.items()},
         "max_tokens": scale.evaluation_max_tokens,
         **benchmark_tasks(study),
-        **study.evaluation.model_dump(mode="json", exclude={"grade_timeout_seconds"}),
+        **deciding(study.evaluation, exclude={"grade_timeout_seconds"}),
     }
 
 
