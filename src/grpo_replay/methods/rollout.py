@@ -17,6 +17,8 @@ class Rollout:
     `sampler_logprobs` from the sampling engine where it reports them. `group_mean` and `group_std`
     are mu_g and sigma_g of the birth group, `birth_step` counts training steps from 1, `truncated`
     says that no end token was reached, `kept` that the selection of fresh rollouts took it.
+    `reference_logprob` is that of the whole completion under the start model, in nats, where the
+    loss needs it.
     """
 
     rollout_id: str
@@ -33,6 +35,7 @@ class Rollout:
     birth_step: int
     truncated: bool
     kept: bool = True
+    reference_logprob: float | None = None
 
     @property
     def scored(self) -> bool:
@@ -62,3 +65,11 @@ def group_by_query(rollouts: list[Rollout]) -> list[Group]:
     for rollout in rollouts:
         groups.setdefault(rollout.group_id, []).append(rollout)
     return [tuple(group) for group in groups.values()]
+
+
+def places_of_groups(rollouts: list[Rollout]) -> list[list[int]]:
+    """The positions of each group's rollouts, groups in the order of first appearance."""
+    places: dict[str, list[int]] = {}
+    for place, rollout in enumerate(rollouts):
+        places.setdefault(rollout.group_id, []).append(place)
+    return [*places.values()]

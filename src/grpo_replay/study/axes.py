@@ -39,11 +39,11 @@ def _axes_of(method: Method) -> Axes:
     replay = method.replay
     priority = getattr(replay, "priority", None)
     if priority is None:
-        return Axes(getattr(replay, "compose", None), others=others)
+        return Axes(replay.label(), others=others)
     return Axes(
-        replay.compose,
+        replay.label(),
         replay.unit,
-        priority.kind,
+        priority.label(),
         replay.tau_max,
         replay.ratio,
         getattr(priority, "alpha", 0.0),
