@@ -16,13 +16,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import WrapValidator, model_serializer
+from pydantic import ValidationError, WrapValidator, model_serializer
 
+from grpo_replay.errors import suggestion
 from grpo_replay.fields import Strict
 from grpo_replay.files import digest, file_digest
 
 OWN_PACKAGE = __name__.partition(".")[0]
 IMPORT = "import"
+MAX_FAULT = 300  # letters of another's message, as many as a person reads
 _IMPORT_KEYS = {"kind", "path", "settings", "sha256"}
 
 
@@ -43,6 +45,13 @@ class Part(Strict):
         if not is_outside(type(self)):
             return own
         return {**self.model_dump(mode="json"), "sha256": source_digest(type(self))}
+
+    @classmethod
+    def label(cls) -> str:
+        """How a study names it: its word, or the import path of one from outside."""
+        if is_outside(cls):
+            return path_of(cls)
+        return next((cls.model_fields[word].default for word in sorted(cls.words())), cls.__name__)
 
     @classmethod
     def words(cls) -> set[str]:
@@ -105,7 +114,17 @@ def _imported(base: type[Part], section: dict[str, Any]) -> Part:
         raise ValueError(
             f"path: the file of {path} has changed since the run was planned: plan it anew"
         )
-    return found.model_validate(section.get("settings", {}))
+    try:
+        return found.model_validate(section.get("settings", {}))
+    except ValidationError as error:
+        details = [_inside_settings(item) for item in error.errors()]
+        raise ValidationError.from_exception_data(path, details) from None
+
+
+def _inside_settings(item: Any) -> Any:
+    """A mistake among the settings, with its place in the study."""
+    place = {"loc": ("settings", *item["loc"]), "input": item["input"]}
+    return {"type": item["type"], "ctx": item.get("ctx", {}), **place}
 
 
 def imported(path: Any) -> Any:
@@ -118,11 +137,16 @@ def imported(path: Any) -> Any:
         raise ValueError(f"{path!r} is no import path such as lab.recency:Recency")
     module, _, name = path.partition(":")
     try:
-        return getattr(importlib.import_module(module), name)
-    except AttributeError:
-        raise ValueError(f"{path}: the module {module} has no {name}") from None
-    except Exception as error:  # a file of the user's may raise anything
-        raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+        found = importlib.import_module(module)
+    except (Exception, SystemExit) as error:  # a file of the user's may raise anything
+        fault = " ".join(f"{type(error).__name__}: {error}".split())[:MAX_FAULT]
+        raise ValueError(
+            f"{path} cannot be imported from {Path.cwd()}: {fault}: mend the file or its name"
+        ) from error
+    if not hasattr(found, name):
+        names = [key for key, value in vars(found).items() if isinstance(value, type)]
+        raise ValueError(f"{path}: {module} has no {name}{suggestion(name, names)}")
+    return getattr(found, name)
 
 
 def is_outside(part: type) -> bool:
@@ -133,6 +157,11 @@ def is_outside(part: type) -> bool:
 def path_of(part: type) -> str:
     """The import path of a class."""
     return f"{part.__module__}:{part.__qualname__}"
+
+
+def name_of(worker: Any) -> str:
+    """How messages name what works in a training: a part, or what its `start` returned."""
+    return worker.label() if hasattr(worker, "label") else path_of(type(worker))
 
 
 def source_digest(part: type) -> str:

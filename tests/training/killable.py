@@ -6,6 +6,7 @@ processes that torch's launcher has started make fewer steps; with SHARDED they 
 state.
 """
 
+import json
 import os
 import signal
 import sys
@@ -51,8 +52,9 @@ if __name__ == "__main__":
     elif len(sys.argv) > 5:
         die_while_saving(int(sys.argv[5]))
     processes = int(os.environ.get("WORLD_SIZE", "1"))
-    study = tiny_study(steps=40 if processes == 1 else 4, replay_warmup=1)
-    settings = cell_settings(study, "ours", tau_max=2)
+    method = json.loads(os.environ.get("METHOD", "null"))  # instead of the tiny study's "ours"
+    study = tiny_study(method, steps=40 if processes == 1 else 4, replay_warmup=1)
+    settings = cell_settings(study, "probe" if method else "ours", tau_max=2)
     if processes > 1 and not os.environ["SHARDED"]:
         settings |= {"processes": processes, "micro_batch": settings["micro_batch"] // processes}
     elif processes > 1:

@@ -16,7 +16,7 @@ import torch
 
 from grpo_replay.methods.losses import LossBatch
 from grpo_replay.methods.method import Method, with_setting
-from grpo_replay.methods.replay import NoReplay
+from grpo_replay.methods.replay import FromBuffer
 from grpo_replay.study.cells import expand, training_settings
 from grpo_replay.study.config import Study
 from grpo_replay.study.file import load_study
@@ -45,14 +45,14 @@ def tiny_study(
 
 def warmed_up(method: Method, steps: int) -> Method:
     """The method with another warm-up of its replay, if it has one."""
-    replays = method.replay != NoReplay()
-    return with_setting(method, "replay.warmup", steps) if replays else method
+    stores = isinstance(method.replay, FromBuffer)
+    return with_setting(method, "replay.warmup", steps) if stores else method
 
 
 def cell_settings(study: Study, method: str, tau_max: int = 10, seed: int = 42) -> dict:
     """Training settings of the study's cell of a method."""
     spec = study.methods[method]
-    if spec.replay != NoReplay():
+    if isinstance(spec.replay, FromBuffer):
         spec = with_setting(spec, "replay.tau_max", tau_max)
     cell = next(c for c in expand(study).values() if c.method == method)
     cell = cell.model_copy(update={"seed": seed, "parts": spec.identity()})

@@ -41,6 +41,25 @@ def test_every_row_is_in_one_piece(rows: int, updates: int, pieces: int) -> None
     assert sorted(flat) == list(range(rows))
 
 
+@pytest.mark.parametrize("sizes", [[4, 4, 4], [1, 5, 2, 2, 3], [3], []])
+def test_units_stay_whole_within_an_update(sizes: list[int]) -> None:
+    rows = np.random.default_rng(0).permutation(sum(sizes))
+    units = [piece.tolist() for piece in np.split(rows, np.cumsum(sizes)[:-1])] if sizes else []
+    order = np.random.default_rng(1).permutation(len(units))
+    split = split_evenly(order, 2, 3, units)
+    assert [len(update) for update in split] == [3, 3]
+    updates = [[int(i) for piece in update for i in piece] for update in split]
+    assert sorted(updates[0] + updates[1]) == list(range(sum(sizes)))
+    for unit in units:
+        assert sum(set(unit) <= set(update) for update in updates) == 1
+    held = [sum(set(unit) <= set(update) for unit in units) for update in updates]
+    assert abs(held[0] - held[1]) <= 1
+    alone = [[i] for i in range(9)]
+    order = np.random.default_rng(2).permutation(9)
+    found, plain = split_evenly(order, 2, 2, alone), split_evenly(order, 2, 2)
+    assert [p.tolist() for u in found for p in u] == [p.tolist() for u in plain for p in u]
+
+
 def test_padding_hides_nothing_and_adds_nothing() -> None:
     """An end token that is the padding token counts; so does a completion of one token."""
     rows = [rollout([1, 2, 3], [4, PAD]), rollout([5], [PAD]), rollout([6, 6], [1, 2, 3, PAD])]

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,16 @@ def test_state_survives_json_and_arrays(count: int) -> None:
         for field in Rollout.__dataclass_fields__:
             assert np.array_equal(getattr(mine, field), getattr(theirs, field)), field
     assert names(buffer.groups()[0]) == names(other.groups()[0]) if count else not other.groups()
+
+
+def test_log_probabilities_of_a_reference_are_kept_where_there_are_some() -> None:
+    buffer, other = (RolloutBuffer(tau_max=3, capacity=9) for _ in range(2))
+    buffer.add([replace(rollout(f"{i}"), reference_logprob=-i / 3) for i in range(4)])
+    state = buffer.state_dict()
+    other.load_state_dict(state)
+    assert [r.reference_logprob for r in other.rollouts()] == [-i / 3 for i in range(4)]
+    buffer.load_state_dict(RolloutBuffer(tau_max=3, capacity=9).state_dict())
+    assert "reference_logprob" not in buffer.state_dict()["arrays"]
 
 
 # --- draws ---

@@ -212,5 +212,5 @@ def test_positions_that_are_none_are_named(positions: list) -> None:
         def kept(self, rewards_G: np.ndarray) -> np.ndarray:
             return np.array(positions)
 
-    with pytest.raises(TrainingError, match="step 3: select gave positions"):
+    with pytest.raises(TrainingError, match="step 3: select test_selection:.*Wrong gave positions"):
         score_groups(binary(1, 8), 8, Wrong(keep=2).start(0), Centred(), step=3)

@@ -9,10 +9,12 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 
-# Jobs, also those in conda environments, import the package from here.
+# Jobs, also those in conda environments, import the package from here, and what a study names by an
+# import path from the folder in which Snakemake runs.
 SOURCE = str(Path(workflow.basedir, "src"))
-sys.path.insert(0, SOURCE)
-os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")])))
+sys.path[:0] = [SOURCE, os.getcwd()]
+above = filter(None, [SOURCE, os.getcwd(), os.environ.get("PYTHONPATH")])
+os.environ.update(PYTHONPATH=os.pathsep.join(above))
 # A terminal that has no letter for τ shows another one.
 if hasattr(sys.stdout, "reconfigure"):
     sys.stdout.reconfigure(errors="replace")

@@ -20,6 +20,7 @@ _SCALARS = {
     "truncated": np.bool_,
     "correct": np.bool_,
 }
+_REFERENCE = "reference_logprob"  # where the loss needs it
 _NAMES = ("rollout_id", "group_id", "problem_id")
 _PROMPT_ARRAYS = ("prompt_ids",)
 _COMPLETION_ARRAYS = ("completion_ids", "behavior_logprobs", "sampler_logprobs")
@@ -96,6 +97,8 @@ class RolloutBuffer:
             name: np.array([getattr(row, name) for row in rows], dtype=kind)
             for name, kind in _SCALARS.items()
         }
+        if rows and rows[0].reference_logprob is not None:
+            arrays[_REFERENCE] = np.array([r.reference_logprob for r in rows], np.float64)
         has_sampler = bool(rows) and rows[0].sampler_logprobs is not None
         for name in (*_PROMPT_ARRAYS, *_COMPLETION_ARRAYS):
             if name != "sampler_logprobs" or has_sampler:
@@ -110,6 +113,8 @@ class RolloutBuffer:
         """Replace the content by what `state_dict` returned."""
         arrays, values = state["arrays"], state["values"]
         columns: dict[str, list] = {n: arrays[n].tolist() for n in _SCALARS if n in arrays}
+        if _REFERENCE in arrays:
+            columns[_REFERENCE] = arrays[_REFERENCE].tolist()
         columns |= {name: values[name] for name in _NAMES}
         columns |= {n: _split(arrays[n], arrays["prompt_lengths"]) for n in _PROMPT_ARRAYS}
         for name in _COMPLETION_ARRAYS:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from grpo_replay.errors import TrainingError
-from grpo_replay.methods.advantages import Advantage, group_statistics
+from grpo_replay.methods.advantages import group_statistics
+from grpo_replay.parts import name_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class ScoredGroups:
 
 
 def score_groups(
-    rewards: np.ndarray, group_size: int, select: Any, advantage: Advantage, step: int
+    rewards: np.ndarray, group_size: int, select: Any, advantage: Any, step: int
 ) -> ScoredGroups:
     """Select rollouts of each group and form their advantages.
 
@@ -34,7 +35,7 @@ def score_groups(
             without a reward, which gets advantage 0 and stays out of mean and standard deviation.
         group_size: G, completions a prompt.
         select: what `Selection.start` returned.
-        advantage: how a rollout is compared with its group.
+        advantage: what `Advantage.start` returned.
         step: for messages.
 
     Raises:
@@ -51,11 +52,13 @@ def score_groups(
     group = group_statistics(rewards_PG if over_all else np.where(kept_PG, rewards_PG, np.nan))
     advantages_PG = np.asarray(advantage.of(group), dtype=np.float64)
     if advantages_PG.shape != rewards_PG.shape:
-        raise _fault(step, "advantage", f"shape {advantages_PG.shape} for {rewards_PG.shape}")
+        raise _fault(
+            step, "advantage", advantage, f"shape {advantages_PG.shape} for {rewards_PG.shape}"
+        )
     counted_PG = kept_PG & group.scored & (group.std > 0)
     advantages_PG = np.where(counted_PG, advantages_PG, 0.0)
     if not np.isfinite(advantages_PG).all():
-        raise _fault(step, "advantage", "an advantage that is not finite")
+        raise _fault(step, "advantage", advantage, "an advantage that is not finite")
     return ScoredGroups(
         advantages_PG.reshape(-1),
         np.repeat(group.mean, group_size),
@@ -67,9 +70,8 @@ def score_groups(
 def _kept(select: Any, rewards_G: np.ndarray, step: int) -> np.ndarray:
     positions = np.asarray(select.kept(rewards_G))
     if not _are_places(positions, len(rewards_G)):
-        raise _fault(
-            step, "select", f"positions {positions.tolist()} in a group of {len(rewards_G)}"
-        )
+        what = f"positions {positions.tolist()} in a group of {len(rewards_G)}"
+        raise _fault(step, "select", select, what)
     kept_G = np.zeros(len(rewards_G), dtype=bool)
     kept_G[positions.astype(int)] = True
     return kept_G
@@ -83,7 +85,8 @@ def _are_places(positions: np.ndarray, count: int) -> bool:
     return len(found) == len(positions) and found <= set(range(count))
 
 
-def _fault(step: int, axis: str, what: str) -> TrainingError:
+def _fault(step: int, axis: str, part: Any, what: str) -> TrainingError:
     return TrainingError(
-        f"step {step}: {axis} gave {what}: mend that part; the run goes on from its last checkpoint"
+        f"step {step}: {axis} {name_of(part)} gave {what}: mend it; the run goes on from its last "
+        "checkpoint"
     )

@@ -5,9 +5,9 @@ it imports no torch, and calls methods of the tensors that it gets.
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SerializeAsAny
+from pydantic import Field
 
-from grpo_replay.parts import Part, or_imported
+from grpo_replay.parts import Part
 from grpo_replay.ranges import Bound, Fraction
 
 
@@ -36,9 +36,23 @@ class Loss(Part):
 
     Attributes:
         keeps_zero_variance: groups whose rewards are all equal are trained on too.
+        needs_reference: rollouts carry their log-probability under the start model, and the
+            advantages are formed anew before each update, by `advantages`.
+        whole_groups: the trained rows of a group are in one update.
+        uses_ratio: log-probabilities are compared with those of birth, and cut where they are too
+            far away for that.
     """
 
     keeps_zero_variance: ClassVar[bool] = False
+    needs_reference: ClassVar[bool] = False
+    whole_groups: ClassVar[bool] = False
+    uses_ratio: ClassVar[bool] = True
+
+    def advantages(self, rewards_K: Any, policy_K: Any, reference_K: Any) -> Any:
+        """A of the K rows of one group in an update, from their rewards and the sums of their
+        log-probabilities in nats; only with `needs_reference`.
+        """
+        raise NotImplementedError
 
     def of(self, batch: LossBatch) -> Any:
         """The loss of a micro-batch, a scalar tensor."""
@@ -76,6 +90,3 @@ class Clipped(Loss):
         bounded = ratio.clamp(max=self.dual_clip)
         per_token = -(bounded * batch.advantages).minimum(clipped * batch.advantages)
         return (per_token * batch.mask).sum() / batch.tokens
-
-
-AnyLoss = Annotated[Clipped, SerializeAsAny(), or_imported(Loss)]

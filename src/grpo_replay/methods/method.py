@@ -1,16 +1,23 @@
 """A method: one part on every axis. What is left out is the paper's plain GRPO."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, SerializeAsAny, ValidationError, model_validator
 
 from grpo_replay.errors import suggestion
 from grpo_replay.methods.advantages import AnyAdvantage, GroupNormalised
-from grpo_replay.methods.losses import AnyLoss, Clipped
+from grpo_replay.methods.losses import Clipped, Loss
 from grpo_replay.methods.replay import AnyReplay, NoReplay
 from grpo_replay.methods.selection import AnySelection, KeepAll
-from grpo_replay.parts import Part
+from grpo_replay.methods.trajectory_balance import TrajectoryBalance
+from grpo_replay.parts import Part, or_imported
+
+AnyLoss = Annotated[
+    Annotated[Clipped | TrajectoryBalance, Field(discriminator="kind")],
+    SerializeAsAny(),
+    or_imported(Loss),
+]
 
 Setting = float | int | str | bool | None
 
@@ -20,6 +27,7 @@ RECORDED_DEFAULTS: dict[str, Setting] = {
     "advantage_over": "subset",
     "age_decay": None,
     "alpha": 0.5,
+    "beta": 0.01,
     "capacity": 30_000,
     "dual_clip": 10.0,
     "eps": 1e-6,
@@ -46,6 +54,14 @@ class Method(Part):
     advantage: AnyAdvantage = GroupNormalised()
     replay: AnyReplay = NoReplay()
     loss: AnyLoss = Clipped()
+
+    @model_validator(mode="after")
+    def _groups_stay_whole(self) -> "Method":
+        if self.loss.whole_groups and not self.replay.draws_groups:
+            raise ValueError(
+                f"loss {self.loss.label()} compares the rollouts of a group: give replay.unit query"
+            )
+        return self
 
 
 def setting_of(part: Part, path: str) -> Any:

@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, SerializeAsAny, model_validator
 
+from grpo_replay.errors import TrainingError
 from grpo_replay.methods.buffer import EvictionCounts, RolloutBuffer
 from grpo_replay.methods.draw import Draw, checked_weights
 from grpo_replay.methods.priorities import AnyPriority, Uniform
 from grpo_replay.methods.rollout import Rollout, SampledUnit, group_by_query, members
-from grpo_replay.parts import Part, or_imported
+from grpo_replay.parts import Part, name_of, or_imported
 from grpo_replay.ranges import Count, CountOrZero, Ratio, Rows
 
 NO_EVICTION = EvictionCounts(0, 0)
@@ -37,8 +38,28 @@ def batch_of(rows: list[Rollout], step: int, evicted: EvictionCounts = NO_EVICTI
     return Batch(list(rows), np.array([r.birth_step < step for r in rows], bool), evicted)
 
 
+def checked_batch(found: Any, replay: Any, step: int) -> Batch:
+    """What a replay gave, if a step can train on it.
+
+    Raises:
+        TrainingError: naming the part and the step.
+    """
+    if isinstance(found, Batch) and np.shape(found.is_replay) == (len(found.rows),):
+        return found
+    what = f"{len(found.rows)} rows" if isinstance(found, Batch) else type(found).__name__
+    raise TrainingError(
+        f"step {step}: replay {name_of(replay)} gave {what} where a Batch with one is_replay a row "
+        "is meant: mend it; the run goes on from its last checkpoint"
+    )
+
+
 class Replay(Part):
     """How the batch of a step is composed from its fresh rollouts and earlier ones."""
+
+    @property
+    def draws_groups(self) -> bool:
+        """Whether earlier rollouts come back as whole groups alone."""
+        return True
 
     def next_batch(self, fresh: list[Rollout], step: int) -> Batch:
         """The rows that a step trains on; `fresh` are its rollouts that have a signal."""
@@ -82,11 +103,16 @@ class FromBuffer(Replay):
     warmup: CountOrZero = 20
     capacity: Rows = 30_000
 
+    @property
+    def draws_groups(self) -> bool:
+        """Whether earlier rollouts come back as whole groups alone."""
+        return self.unit == "query"
+
     @model_validator(mode="after")
     def _priority_weighs_the_unit(self) -> "FromBuffer":
         if self.unit not in self.priority.units:
             raise ValueError(
-                f"priority {self.priority.kind} needs unit {' or '.join(self.priority.units)}: "
+                f"priority {self.priority.label()} needs unit {' or '.join(self.priority.units)}: "
                 f"a {self.unit} has no single value of it"
             )
         return self
@@ -180,9 +206,13 @@ class Store:
             return []
         priority = self.replay.priority
         weights = checked_weights(
-            priority.weights(units, step), len(units), f"replay.priority {priority.kind}", step
+            priority.weights(units, step), len(units), f"replay.priority {priority.label()}", step
         )
         return [rollout for unit in self._draw(units, weights, size) for rollout in members(unit)]
+
+    def label(self) -> str:
+        """How a study names the part."""
+        return self.replay.label()
 
     def metrics(self, step: int) -> dict[str, float]:
         """What is stored at a step: rows, and their mean age in steps."""

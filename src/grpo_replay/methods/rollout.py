@@ -18,6 +18,8 @@ class Rollout:
     are mu_g and sigma_g of the birth group, `birth_step` counts training steps from 1, `truncated`
     says that no end token was reached, `kept` that the selection of fresh rollouts took it,
     `correct` is the first verifier's word (a reward may be made of more than right and wrong).
+    `reference_logprob` is that of the whole completion under the start model, in nats, where the
+    loss needs it.
     """
 
     rollout_id: str
@@ -35,6 +37,7 @@ class Rollout:
     truncated: bool
     kept: bool = True
     correct: bool = False
+    reference_logprob: float | None = None
 
     @property
     def scored(self) -> bool:
@@ -64,3 +67,11 @@ def group_by_query(rollouts: list[Rollout]) -> list[Group]:
     for rollout in rollouts:
         groups.setdefault(rollout.group_id, []).append(rollout)
     return [tuple(group) for group in groups.values()]
+
+
+def places_of_groups(rollouts: list[Rollout]) -> list[list[int]]:
+    """The positions of each group's rollouts, groups in the order of first appearance."""
+    places: dict[str, list[int]] = {}
+    for place, rollout in enumerate(rollouts):
+        places.setdefault(rollout.group_id, []).append(place)
+    return [*places.values()]

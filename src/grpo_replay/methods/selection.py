@@ -48,6 +48,10 @@ class Selecting:
         self.advantage_over = part.advantage_over
         self._seen: list[tuple[np.ndarray, np.ndarray]] = []  # since metrics were last told
 
+    def label(self) -> str:
+        """How a study names the part."""
+        return self.part.label()
+
     def kept(self, rewards_G: np.ndarray) -> np.ndarray:
         """Positions of the kept rollouts of a group, rising."""
         positions = self.choose(rewards_G)

@@ -14,11 +14,21 @@ from torch.nn.utils.rnn import pad_sequence
 from grpo_replay.methods.rollout import Rollout
 
 
-def split_evenly(order: np.ndarray, updates: int, pieces: int) -> list[list[np.ndarray]]:
+def split_evenly(
+    order: np.ndarray, updates: int, pieces: int, units: Sequence[Sequence[int]] | None = None
+) -> list[list[np.ndarray]]:
     """Indices for every update (outer) and micro-batch (inner), each as even as possible; some
     may be empty.
+
+    Args:
+        order: of the rows, or of the units where they are given.
+        updates, pieces: how many, of each update.
+        units: rows that stay together within an update.
     """
-    return [np.array_split(chunk, pieces) for chunk in np.array_split(order, updates)]
+    chunks = np.array_split(order, updates)
+    if units is not None:
+        chunks = [np.array([i for u in chunk for i in units[u]], dtype=int) for chunk in chunks]
+    return [np.array_split(chunk, pieces) for chunk in chunks]
 
 
 def collate(

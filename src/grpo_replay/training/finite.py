@@ -15,6 +15,7 @@ from accelerate.utils import gather_object
 from grpo_replay.errors import TrainingError, listing
 from grpo_replay.methods.rollout import Rollout
 from grpo_replay.models.load import all_finite
+from grpo_replay.parts import name_of
 
 # Nats; e^20 is far above every clip, and e^89 would overflow float32: its gradient is nan.
 LOG_RATIO_BOUND = 20.0
@@ -23,6 +24,21 @@ REPAIR = (
     "A further run would end in the same place: lower training.learning_rate, or tau_max where the "
     "rows are old, or set training.precision: float32"
 )
+
+
+def check_loss(loss: Any, part: Any, step: int) -> None:
+    """Refuse a loss that cannot be differentiated; one that is not finite is told at its update.
+
+    Raises:
+        TrainingError: naming the part and the step.
+    """
+    shape = getattr(loss, "shape", None)
+    if shape != torch.Size([]) or not loss.requires_grad:
+        found = type(loss).__name__ if shape is None else f"a tensor of shape {tuple(shape)}"
+        raise TrainingError(
+            f"training step {step}: loss {name_of(part)} gave {found} where a scalar tensor with "
+            "a gradient is meant: mend it; the run goes on from its last checkpoint"
+        )
 
 
 def bound_log_ratio(logprobs_RT: torch.Tensor, stored_RT: torch.Tensor) -> torch.Tensor:
@@ -62,9 +78,12 @@ def diverged_sampling(step: int) -> Iterator[None]:
 
 
 class UpdateCheck:
-    """Looks at an optimizer update, micro-batch by micro-batch, and then at its gradient."""
+    """Looks at an optimizer update, micro-batch by micro-batch, and then at its gradient; `loss`
+    is named where it is not finite.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, loss: Any) -> None:
+        self._loss = loss
         self._finite = True
         self._gaps: dict[int, float] = {}  # largest |log ratio| in nats, by place in the batch
 
@@ -102,8 +121,9 @@ class UpdateCheck:
         names = [f"{_name(rows[place])}: {widths[place]:.3g} nats" for place in widest]
         what = f"gradient is not finite (norm {norm})" if finite else "loss is not finite"
         raise TrainingError(
-            f"training step {step}, update {update}: the {what}; it was not applied. Rows with the "
-            f"largest log ratios: {listing(names, ROWS_NAMED)}. {REPAIR}"
+            f"training step {step}, update {update}: the {what}; it was not applied (loss "
+            f"{name_of(self._loss)}). Rows with the largest log ratios: "
+            f"{listing(names, ROWS_NAMED)}. {REPAIR}"
         )
 
 

@@ -19,14 +19,15 @@ from trl import GRPOTrainer
 from grpo_replay.methods.groups import score_groups
 from grpo_replay.methods.losses import LossBatch
 from grpo_replay.methods.method import Method
-from grpo_replay.methods.replay import Batch
-from grpo_replay.methods.rollout import Rollout
+from grpo_replay.methods.replay import Batch, checked_batch
+from grpo_replay.methods.rollout import Rollout, places_of_groups
 from grpo_replay.training import finite
 from grpo_replay.training.checkpoints import load_parts, save_parts
 from grpo_replay.training.collate import collate, split_evenly
 from grpo_replay.training.diagnostics import RatioStatistics, ratio_metrics
 from grpo_replay.training.empty_updates import SkipEmptyUpdates
 from grpo_replay.training.records import TrainingRecords
+from grpo_replay.training.reference import frozen, rescore, with_reference
 from grpo_replay.training.rollout_engine import seed_rollouts
 from grpo_replay.training.round import Round, local_rollouts
 from grpo_replay.training.scoring import Scoring
@@ -62,6 +63,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
         self.advantage = method.advantage.start(purpose_seed(seed, "advantage"))
         self.replay = method.replay.start(purpose_seed(seed, "draw"))
         self.loss = method.loss.start(purpose_seed(seed, "loss"))
+        self.method = method  # what the engine must supply is said by the parts themselves
+        self.reference = frozen(self) if method.loss.needs_reference else None
         self.parts = {n: getattr(self, n) for n in ("select", "advantage", "replay", "loss")}
         self.records = records
         self.watchers: Sequence[Any] = ()
@@ -71,7 +74,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         )
         self._micro_batches: list[dict[str, torch.Tensor]] = []
         self._round = Round(0)
-        self._update_check = finite.UpdateCheck()
+        self._update_check = finite.UpdateCheck(self.loss)
         self.add_callback(SkipEmptyUpdates(self))
 
     @property
@@ -87,23 +90,27 @@ class ReplayGRPOTrainer(GRPOTrainer):
         position = self._step % self.args.steps_per_generation
         if position == 0:
             self._micro_batches = self._next_round(generation_batch)
+        accumulation = self.args.gradient_accumulation_steps
+        if self.method.loss.needs_reference and position % accumulation == 0:
+            update = self._micro_batches[position : position + accumulation]
+            rescore(self, update, self._round.batch.rows)
         return self._micro_batches[position]
 
     def _next_round(self, generation_batch: list[dict[str, Any]]) -> list[dict[str, torch.Tensor]]:
         step = self.training_step_number
         self._round = Round(step)
-        self._ratios = RatioStatistics(*self.loss.clip_range)
+        self._ratios = RatioStatistics(*self.method.loss.clip_range)
         output = self._generate_and_score_completions(generation_batch)
         self._round.fresh = gather_object(self._rollouts(output))
         finite.check_rollouts(self._round.fresh, step)
         self._round.scored = time.perf_counter()
         kept = [r for r in self._round.fresh if self._trains_on(r)]
-        self._round.batch = self.replay.next_batch(kept, step)
+        self._round.batch = checked_batch(self.replay.next_batch(kept, step), self.replay, step)
         self._record_rollouts()
         return self._split(self._round.batch, step)
 
     def _trains_on(self, rollout: Rollout) -> bool:
-        return rollout.scored if self.loss.keeps_zero_variance else rollout.has_signal
+        return rollout.scored if self.method.loss.keeps_zero_variance else rollout.has_signal
 
     def _generate(self, prompts: list) -> tuple:
         started = time.perf_counter()
@@ -136,7 +143,8 @@ class ReplayGRPOTrainer(GRPOTrainer):
         first = self.accelerator.process_index * len(output["completion_ids"])
         behaviour = self._behaviour_logprobs(output)
         ends = self.eos_token_ids
-        return local_rollouts(self._round, groups, output, behaviour, first, size, ends)
+        own = local_rollouts(self._round, groups, output, behaviour, first, size, ends)
+        return with_reference(own, self, self.reference, output) if self.reference else own
 
     @torch.no_grad()
     def _behaviour_logprobs(self, output: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -158,9 +166,10 @@ class ReplayGRPOTrainer(GRPOTrainer):
         """This process's micro-batches of the step, those of its first update first."""
         processes = self.accelerator.num_processes
         accumulation = self.args.gradient_accumulation_steps
-        order = self._order.permutation(len(batch.rows))
+        units = places_of_groups(batch.rows) if self.method.loss.whole_groups else None
+        order = self._order.permutation(len(batch.rows if units is None else units))
         tensors, self._tokens_by_update = [], []
-        for pieces in split_evenly(order, self.updates_per_step, accumulation * processes):
+        for pieces in split_evenly(order, self.updates_per_step, accumulation * processes, units):
             tokens = sum(len(batch.rows[i].completion_ids) for piece in pieces for i in piece)
             self._tokens_by_update.append(tokens)
             for first in range(0, len(pieces), processes):
@@ -195,16 +204,17 @@ class ReplayGRPOTrainer(GRPOTrainer):
         # A sum over this process's tokens becomes the mean over those of the whole update.
         share = self.current_gradient_accumulation_steps / self.args.steps_per_generation
         tokens = inputs["num_items_in_batch"].clamp(min=1.0) / self.accelerator.num_processes
-        stored = inputs["old_per_token_logps"]
+        stored, ratio = inputs["old_per_token_logps"], self.method.loss.uses_ratio
         loss = self.loss.of(
             LossBatch(
-                logprobs=finite.bound_log_ratio(logprobs, stored),
+                logprobs=finite.bound_log_ratio(logprobs, stored) if ratio else logprobs,
                 behaviour_logprobs=stored,
                 advantages=inputs["advantages"].unsqueeze(1),
                 mask=inputs["completion_mask"],
                 tokens=tokens * share,
             )
         )
+        finite.check_loss(loss, self.loss, self._round.step)
         self._update_check.observe(loss, inputs, logprobs.detach())
         self._ratios.observe(inputs, logprobs.detach(), entropies.detach())
         return loss
