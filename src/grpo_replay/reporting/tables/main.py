@@ -7,7 +7,7 @@ from grpo_replay.reporting.numbers.conditions import (
     grpo_of,
     main_conditions,
 )
-from grpo_replay.reporting.numbers.means import METRICS, benchmark_number
+from grpo_replay.reporting.numbers.means import benchmark_number
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.significance import SHORT
 from grpo_replay.reporting.tables import notes
@@ -15,6 +15,7 @@ from grpo_replay.reporting.tables.parts import HIDDEN, Line, marked_rows, mean_c
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.scores import problem_count
+from grpo_replay.statistics.evaluation_metrics import TABULATED, EvaluationMetric
 from grpo_replay.study.config import Study
 
 PAPER_VERIFIER = ":grade_paper"  # ends the keys of numbers that its verdicts give
@@ -57,15 +58,18 @@ def benchmark_table(
 
 
 def _columns(study: Study, decimals: int) -> list[Column]:
-    """avg@k and pass@k of every benchmark, then their means."""
+    """The metrics of every benchmark that have a heading, then Avg and Pass."""
     columns = []
     for name, benchmark in study.benchmarks.items():
-        n, k = problem_count(benchmark), benchmark.k
-        columns += [
-            Column(f"{name}_avg", benchmark.title, f"avg@{k}", f"n = {n} × {k}", decimals),
-            Column(f"{name}_pass", benchmark.title, f"pass@{k}", f"n = {n}", decimals),
-        ]
+        sizes = {"n": problem_count(benchmark), "k": benchmark.k}
+        for metric in TABULATED:
+            texts = (metric.heading.format(**sizes), metric.basis.format(**sizes))
+            columns.append(Column(_key(name, metric), benchmark.title, *texts, decimals))
     return columns + mean_columns(study, "Mean", decimals)
+
+
+def _key(benchmark: str, metric: EvaluationMetric) -> str:
+    return f"{benchmark}_{SHORT.get(metric.name, metric.name)}"
 
 
 def benchmark_rows(source: Source, lines: list[Line], grpo: Condition | None) -> list[Row]:
@@ -73,9 +77,9 @@ def benchmark_rows(source: Source, lines: list[Line], grpo: Condition | None) ->
 
     def numbers(condition: Condition) -> dict[str, Number | None]:
         own = {
-            f"{name}_{SHORT[metric]}": benchmark_number(source.scores, condition, name, metric)
+            _key(name, metric): benchmark_number(source.scores, condition, name, metric)
             for name in source.study.benchmarks
-            for metric in METRICS
+            for metric in TABULATED
         }
         return own | _by_the_papers_verifier(source, condition)
 
