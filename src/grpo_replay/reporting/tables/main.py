@@ -11,7 +11,7 @@ from grpo_replay.reporting.numbers.means import benchmark_number
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.significance import SHORT
 from grpo_replay.reporting.tables import notes
-from grpo_replay.reporting.tables.parts import HIDDEN, Line, marked_rows, mean_columns
+from grpo_replay.reporting.tables.parts import Line, marked_rows, mean_columns, study_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.scores import problem_count
@@ -28,10 +28,10 @@ def build(source: Source) -> Table:
     for scale in source.scales:
         found = main_conditions(source.study, scale)
         rows += [_chance_row(source.study, scale)]
-        rows += benchmark_rows(source, [Line(c) for c in found], grpo_of(found))
+        rows += benchmark_rows(source, [Line(c, {"method": c.name}) for c in found], grpo_of(found))
         shown += found
-    title = f"Accuracy of every method ({source.study.title})"
-    return benchmark_table(source, title, rows, shown, f"{_MEANS} Chance: answers drawn at random.")
+    means_note = f"{_MEANS} Chance: answers drawn at random."
+    return benchmark_table(source, "Accuracy of every method", rows, shown, means_note)
 
 
 def benchmark_table(
@@ -43,18 +43,10 @@ def benchmark_table(
     decimals: int = 1,
 ) -> Table:
     """Rows of `benchmark_rows` as a table."""
-    return Table(
-        title=title,
-        stub={"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"},
-        columns=_columns(source.study, decimals),
-        rows=rows,
-        notes=notes.notes_below(
-            source,
-            conditions,
-            *(notes.INTERVALS, means_note, notes.replay, notes.marks, notes.one_seed),
-        ),
-        hidden=HIDDEN,
-    )
+    stub = {"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"}
+    below = (notes.INTERVALS, means_note, notes.replay, notes.marks, notes.one_seed)
+    columns = _columns(source.study, decimals)
+    return study_table(source, title, stub, columns, rows, conditions, *below)
 
 
 def _columns(study: Study, decimals: int) -> list[Column]:
