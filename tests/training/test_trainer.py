@@ -18,6 +18,7 @@ from grpo_replay.errors import GrpoReplayWarning
 from grpo_replay.methods.replay import Replay
 from grpo_replay.planning.gpu_memory import rows_held
 from grpo_replay.tasks.math import grading, task
+from grpo_replay.training.step_rows import MEANINGS
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 
 METHODS = {
@@ -252,6 +253,8 @@ def test_records_tell_every_step(trained: Probe) -> None:
     metrics = trained.records.metrics.table()
     fresh = fresh_rollouts(trained)
     assert list(metrics.step) == list(range(1, STEPS + 1))
+    named = {"reward/answer": "reward/<name>"}
+    assert {named.get(name, name) for name in metrics.columns} == {"step", *MEANINGS}
     for row in metrics.to_dict("records"):
         own = fresh[fresh.step == row["step"]]
         assert row["reward/mean"] == pytest.approx(own.reward.mean())

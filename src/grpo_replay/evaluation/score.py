@@ -10,7 +10,12 @@ import pandas as pd
 from grpo_replay.errors import DataError
 from grpo_replay.files import read_json, write_text
 from grpo_replay.results.layout import CellFiles
-from grpo_replay.statistics import intervals, metrics
+from grpo_replay.statistics import intervals
+from grpo_replay.statistics.evaluation_metrics import (
+    EVALUATION_METRICS,
+    Answers,
+    EvaluationMetric,
+)
 from grpo_replay.study.cells import config_hash
 
 _GRADE_COLUMNS = [
@@ -96,34 +101,33 @@ def _read_grades(path: Path, k: int) -> pd.DataFrame:
 
 
 def _score_benchmark(frame: pd.DataFrame, k: int) -> dict:
-    correct_PK = frame["correct"].to_numpy(dtype=bool).reshape(-1, k)
-    length_PK = frame["n_tokens"].to_numpy(dtype=float).reshape(-1, k)
-    accuracy_P, length_P = 100.0 * correct_PK.mean(axis=1), length_PK.mean(axis=1)
-    of_correct, of_incorrect = metrics.length_by_correctness(length_PK, correct_PK)
-    paper_PK = frame["grade_paper"].to_numpy(dtype=bool).reshape(-1, k)
+    def of_samples(values: pd.Series, kind: type) -> np.ndarray:
+        return values.to_numpy(dtype=kind).reshape(-1, k)
+
+    answers = Answers(
+        correct_PK=of_samples(frame["correct"], bool),
+        paper_PK=of_samples(frame["grade_paper"], bool),
+        length_PK=of_samples(frame["n_tokens"], float),
+        truncated_PK=of_samples(frame["finish_reason"] == "length", bool),
+        timed_out_PK=of_samples(frame["timed_out"], bool),
+    )
     return {
-        "n_problems": len(accuracy_P),
+        "n_problems": len(answers.correct_PK),
         "k": k,
-        "avg_at_k": metrics.avg_at_k(correct_PK),
-        **_interval("avg_at_k", accuracy_P),
-        "pass_at_k": metrics.mean_pass_at_k(correct_PK, k),
-        **_interval("pass_at_k", 100.0 * correct_PK.any(axis=1)),
-        "mean_length": float(length_PK.mean()),
-        **_interval("mean_length", length_P, proportion=False),
-        "mean_length_correct": _number(of_correct),
-        "mean_length_incorrect": _number(of_incorrect),
-        "avg_at_k_paper": metrics.avg_at_k(paper_PK),
-        "truncated_percent": float(100.0 * (frame["finish_reason"] == "length").mean()),
-        "timed_out": int(frame["timed_out"].sum()),
+        **{n: v for metric in EVALUATION_METRICS for n, v in _values(metric, answers).items()},
         "problem_ids": frame["problem_id"].iloc[::k].tolist(),
-        "problem_accuracy": accuracy_P.tolist(),
-        "problem_length": length_P.tolist(),
+        "problem_accuracy": (100.0 * answers.correct_PK.mean(axis=1)).tolist(),
+        "problem_length": answers.length_PK.mean(axis=1).tolist(),
     }
 
 
-def _interval(name: str, values_P: np.ndarray, proportion: bool = True) -> dict:
-    interval = intervals.bootstrap_interval(values_P, proportion=proportion)
-    return {f"{name}_low": _number(interval.low), f"{name}_high": _number(interval.high)}
+def _values(metric: EvaluationMetric, answers: Answers) -> dict[str, float | None]:
+    values = [metric.of(answers)]
+    if metric.of_problems is not None:
+        values_P = metric.of_problems(answers)
+        interval = intervals.bootstrap_interval(values_P, proportion=metric.proportion)
+        values += [interval.low, interval.high]
+    return dict(zip(metric.columns, map(_number, values), strict=True))
 
 
 def _number(value: float) -> float | None:

@@ -16,47 +16,41 @@ import pyarrow.parquet as pq
 from grpo_replay.files import whole_file
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.progress import current_scores
+from grpo_replay.statistics.evaluation_metrics import EVALUATION_METRICS
 from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell, expand
 from grpo_replay.study.config import Study
 from grpo_replay.tasks.config import Benchmark
 
-SCHEMA = pa.schema(
-    [
-        ("study", pa.string()),
-        ("cell", pa.string()),
-        ("scale", pa.string()),
-        ("method", pa.string()),
-        ("composition", pa.string()),
-        ("unit", pa.string()),
-        ("priority", pa.string()),
-        ("tau_max", pa.int64()),
-        ("replay_ratio", pa.float64()),
-        ("alpha", pa.float64()),
-        ("varied", pa.string()),  # JSON: all that the cell varies from its method, by path
-        ("seed", pa.int64()),
-        ("benchmark", pa.string()),
-        ("n_problems", pa.int64()),
-        ("k", pa.int64()),
-        ("avg_at_k", pa.float64()),
-        ("avg_at_k_low", pa.float64()),
-        ("avg_at_k_high", pa.float64()),
-        ("pass_at_k", pa.float64()),
-        ("pass_at_k_low", pa.float64()),
-        ("pass_at_k_high", pa.float64()),
-        ("mean_length", pa.float64()),
-        ("mean_length_low", pa.float64()),
-        ("mean_length_high", pa.float64()),
-        ("mean_length_correct", pa.float64()),
-        ("mean_length_incorrect", pa.float64()),
-        ("avg_at_k_paper", pa.float64()),
-        ("truncated_percent", pa.float64()),
-        ("timed_out", pa.int64()),
-        ("problem_ids", pa.list_(pa.string())),
-        ("problem_accuracy", pa.list_(pa.float64())),
-        ("problem_length", pa.list_(pa.float64())),
-    ]
-)
+
+def schema() -> pa.Schema:
+    """The columns of `scores.parquet`."""
+    return pa.schema(
+        [
+            ("study", pa.string()),
+            ("cell", pa.string()),
+            ("scale", pa.string()),
+            ("method", pa.string()),
+            ("composition", pa.string()),
+            ("unit", pa.string()),
+            ("priority", pa.string()),
+            ("tau_max", pa.int64()),
+            ("replay_ratio", pa.float64()),
+            ("alpha", pa.float64()),
+            ("varied", pa.string()),  # JSON: all that the cell varies from its method, by path
+            ("seed", pa.int64()),
+            ("benchmark", pa.string()),
+            ("n_problems", pa.int64()),
+            ("k", pa.int64()),
+            *((name, pa.float64()) for metric in EVALUATION_METRICS for name in metric.columns),
+            ("problem_ids", pa.list_(pa.string())),
+            ("problem_accuracy", pa.list_(pa.float64())),
+            ("problem_length", pa.list_(pa.float64())),
+        ]
+    )
+
+
+SCHEMA = schema()
 
 
 def collect_scores(study: Study, results: Path, output: Path) -> None:

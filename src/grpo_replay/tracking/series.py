@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
+from grpo_replay.statistics.evaluation_metrics import EVALUATION_METRICS
+
 TRAINING_MARK = "perf/step_seconds"  # a metric that every training record has
 SYSTEM_MARK = "system/cpu_utilization_percentage"  # likewise for the machine's
 
@@ -66,12 +68,15 @@ def missing(points: Iterable[Point], logged: set[int]) -> list[Point]:
 
 
 def evaluation_metrics(scores: dict) -> dict[str, float]:
-    """A cell's `scores.json` as metrics: `eval/<benchmark>/avg_at_<k>` and so on, and means."""
+    """A cell's `scores.json` as metrics: `eval/<benchmark>/avg_at_<k>` and so on, and means; null
+    is left out.
+    """
     metrics = {}
-    for name, row in scores["benchmarks"].items():
-        metrics[f"eval/{name}/avg_at_{row['k']}"] = row["avg_at_k"]
-        metrics[f"eval/{name}/pass_at_{row['k']}"] = row["pass_at_k"]
-        metrics[f"eval/{name}/mean_length"] = row["mean_length"]
+    for benchmark, row in scores["benchmarks"].items():
+        for metric in EVALUATION_METRICS:
+            name = metric.name.replace("_at_k", f"_at_{row['k']}")
+            if row.get(metric.name) is not None:
+                metrics[f"eval/{benchmark}/{name}"] = row[metric.name]
     rows = scores["benchmarks"].values()
     metrics["eval/avg"] = fmean(row["avg_at_k"] for row in rows)
     metrics["eval/pass"] = fmean(row["pass_at_k"] for row in rows)

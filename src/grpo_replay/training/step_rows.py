@@ -5,6 +5,9 @@ config/README.md).
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,27 +61,45 @@ def replay_rows(batch: Batch, step: int, log_ratios: dict[int, float]) -> list[d
     ]
 
 
+@dataclass(frozen=True)
+class Step:
+    """A finished step, as far as its record is made of it; `logs` are TRL's own means."""
+
+    step: int
+    done: Round
+    logs: dict[str, float]
+    skipped: int
+    now: float
+
+
 def step_summary(step: int, done: Round, logs: dict[str, float], skipped: int) -> dict:
     """The record of a finished step; None stands where there is nothing to average."""
-    fresh, batch = done.fresh, done.batch
-    now = time.perf_counter()
+    finished = Step(step, done, logs, skipped, time.perf_counter())
+    record: dict[str, Any] = {"step": step}
+    for metrics in STEP_METRICS:
+        record |= metrics.of(finished)
+    return record
+
+
+def _updates(step: Step) -> dict:
+    done, trained = step.done, bool(step.done.batch.rows)
     return {
-        "step": step,
-        **_rewards_and_lengths(fresh),
-        **{f"reward/{name}": mean for name, mean in done.reward_means.items()},
-        **_groups(fresh),
-        **_sampler(fresh),
-        **_replay(batch, step),
-        "buffer/evicted_age": batch.evicted.age,
-        "buffer/evicted_capacity": batch.evicted.capacity,
-        "updates/skipped": skipped,
-        **{name: logs.get(name) if batch.rows else None for name in _FROM_TRL},
-        "perf/generated_tokens": sum(len(r.completion_ids) for r in fresh),
-        "perf/trained_tokens": sum(len(r.completion_ids) for r in batch.rows),
+        "buffer/evicted_age": done.batch.evicted.age,
+        "buffer/evicted_capacity": done.batch.evicted.capacity,
+        "updates/skipped": step.skipped,
+        **{name: step.logs.get(name) if trained else None for name in _FROM_TRL},
+    }
+
+
+def _costs(step: Step) -> dict:
+    done = step.done
+    return {
+        "perf/generated_tokens": sum(len(r.completion_ids) for r in done.fresh),
+        "perf/trained_tokens": sum(len(r.completion_ids) for r in done.batch.rows),
         "perf/generation_seconds": done.generation_seconds,
         "perf/scoring_seconds": done.scored - done.started - done.generation_seconds,
-        "perf/update_seconds": now - done.scored,
-        "perf/step_seconds": now - done.started,
+        "perf/update_seconds": step.now - done.scored,
+        "perf/step_seconds": step.now - done.started,
     }
 
 
@@ -145,3 +166,117 @@ def _replay(batch: Batch, step: int) -> dict:
 
 def _mean(values: list) -> float | None:
     return float(np.mean(values)) if values else None
+
+
+# --- the catalogue --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StepMetrics:
+    """Numbers that are made together, with the meaning of each for people, by name.
+
+    One entry brings a number to `train/metrics.jsonl`, MLflow and the figures' readers;
+    config/README.md lists them (a test compares).
+    """
+
+    of: Callable[[Step], dict[str, Any]]
+    meanings: dict[str, str]
+
+
+STEP_METRICS = (
+    StepMetrics(
+        lambda s: _rewards_and_lengths(s.done.fresh),
+        {
+            "reward/mean": "mean reward of the sampled rollouts: the weighted sum of `rewards` (-1 "
+            "to 1 by default)",
+            "reward/unscored": "rollouts without a reward",
+            "completions/mean_length": "tokens, end token included",
+            "completions/mean_length_correct": "the same of answers that the task's first "
+            "verifier calls right",
+            "completions/mean_length_incorrect": "the same of the others that have a reward",
+            "completions/truncated_share": "share of rollouts without an end token",
+        },
+    ),
+    StepMetrics(
+        lambda s: {f"reward/{name}": mean for name, mean in s.done.reward_means.items()},
+        {
+            "reward/<name>": "mean of each reward function, without its weight, over the rollouts "
+            "that it gave one",
+        },
+    ),
+    StepMetrics(
+        lambda s: _groups(s.done.fresh),
+        {
+            "groups/count": "groups sampled",
+            "groups/all_correct_percent": "percent of them with equal rewards and right "
+            "answers alone (Table 8)",
+            "groups/all_wrong_percent": "percent of the others with equal rewards (Table 8)",
+            "survivors/rollouts": "rollouts that have a signal: of mixed groups (Table 8)",
+        },
+    ),
+    StepMetrics(
+        lambda s: _sampler(s.done.fresh),
+        {
+            "sampler/logprob_gap_mean": "distance of the sampling engine's log-probabilities from "
+            "the training engine's, nats a token; null where the sampler reports none",
+            "sampler/logprob_gap_max": "the largest of these distances",
+            "sampler/logprobs_missing": "tokens for which the sampling engine's log-probability is "
+            "not finite, left out of the two above; null where it reports none",
+        },
+    ),
+    StepMetrics(
+        lambda s: _replay(s.done.batch, s.step),
+        {
+            "replay/rows": "replayed rows of the step's updates",
+            "replay/trained_rows": "all rows of the step's updates",
+            "replay/age_mean": "mean age in steps of the replayed rows",
+            "replay/age_max": "the age of the oldest",
+            "replay/age_histogram": "rows trained on by age; fresh ones have age 0",
+        },
+    ),
+    StepMetrics(
+        _updates,
+        {
+            "buffer/evicted_age": "rollouts that left the buffer because of their age",
+            "buffer/evicted_capacity": "rollouts that left it because it was full",
+            "updates/skipped": "optimizer updates without a row to learn from: weights and moments "
+            "stay",
+            "loss": "TRL's, mean over the step's updates",
+            "grad_norm": "gradient norm of the last update",
+            "learning_rate": "of the last update",
+        },
+    ),
+    StepMetrics(
+        _costs,
+        {
+            "perf/generated_tokens": "tokens generated",
+            "perf/trained_tokens": "tokens trained on",
+            "perf/generation_seconds": "seconds of generation",
+            "perf/scoring_seconds": "seconds of scoring",
+            "perf/update_seconds": "seconds of the updates",
+            "perf/step_seconds": "seconds of the whole step",
+        },
+    ),
+)
+
+# What `ratio_metrics` and the replay part add to a record.
+ADDED = {
+    "buffer/size": "rollouts in the buffer after the step",
+    "buffer/age_mean": "their mean age in steps",
+    "entropy": "nats, mean over the tokens trained on",
+    **{
+        name.format(kind): meaning.format(kind)
+        for kind in ("fresh", "replay")
+        for name, meaning in {
+            "tokens/{}": "tokens of {} rows trained on",
+            "clip_ratio/{}": "share of the {} tokens whose ratio left the window on the side where "
+            "the clip binds for the sign of the advantage (Table 2, Figure 3)",
+            "clip_ratio/{}_low": "the same, below the window alone ({})",
+            "clip_ratio/{}_high": "the same, above the window alone ({})",
+            "ratio/{}_mean": "mean importance ratio of the {} tokens to the birth policy",
+        }.items()
+    },
+    "ratio/replay_effective_sample_share": "(sum w)^2 / (n sum w^2) over the replay tokens",
+    "ratio/log_ratio_by_age": "mean log ratio to the birth policy by age, nats a token",
+}
+MEANINGS = {n: text for metrics in STEP_METRICS for n, text in metrics.meanings.items()} | ADDED

@@ -5,7 +5,7 @@ Tables and figures share this, so that a number and the point that shows it cann
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from grpo_replay.errors import DataError
 from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.statistics import intervals
+from grpo_replay.statistics.evaluation_metrics import EvaluationMetric
 from grpo_replay.study.cells import Cell
 
 Metric = Literal["avg_at_k", "pass_at_k", "mean_length"]
@@ -21,17 +22,30 @@ METRICS: tuple[Metric, ...] = ("avg_at_k", "pass_at_k")  # those in percent
 
 
 def benchmark_number(
-    scores: pd.DataFrame, condition: Condition, benchmark: str, metric: Metric
+    scores: pd.DataFrame, condition: Condition, benchmark: str, metric: EvaluationMetric
 ) -> Number | None:
-    """A condition's score on one benchmark, in percent: mean over problems and finished seeds."""
+    """A condition's score on one benchmark: mean over problems and finished seeds."""
     rows = scores[scores["benchmark"] == benchmark]
     cells = finished_cells(rows, condition)
-    if len(cells) != 1:
-        return mean_number(rows, condition, metric)
+    if len(cells) != 1 and metric.name in get_args(Metric):
+        return mean_number(rows, condition, metric.name)
+    own = rows.set_index("cell").loc[[cell.cell for cell in cells]]
+    values_S = own[metric.name].dropna().to_numpy()
+    if not len(values_S):
+        return None
+    number = Number(
+        float(values_S.mean()), n=int(own["n_problems"].iloc[0]), remark=f"n={len(own)}"
+    )
+    if len(cells) > 1:  # no value of each problem is stored, of which an interval could be made
+        return with_seeds(number, values_S, 0.0, 100.0 if metric.proportion else np.inf)
+    if metric.of_problems is None:
+        return number
     # One seed: scoring the cell has made this interval.
-    row = rows[rows["cell"] == cells[0].cell].iloc[0]
-    interval = intervals.Interval(row[f"{metric}_low"], row[f"{metric}_high"], "bca")
-    return Number(row[metric], *ends(interval), n=int(row["n_problems"]), remark="n=1")
+    row = own.iloc[0]
+    low, high = ends(
+        intervals.Interval(row[f"{metric.name}_low"], row[f"{metric.name}_high"], "bca")
+    )
+    return replace(number, low=low, high=high)
 
 
 def mean_number(scores: pd.DataFrame, condition: Condition, metric: Metric) -> Number | None:

@@ -12,13 +12,14 @@ from grpo_replay.reporting.paper.design_space import (
 from grpo_replay.reporting.tables import notes
 from grpo_replay.reporting.tables.age import age_rows, age_table
 from grpo_replay.reporting.tables.main import benchmark_rows, benchmark_table
-from grpo_replay.reporting.tables.parts import HIDDEN, Line, marked_rows, mean_columns
+from grpo_replay.reporting.tables.parts import Line, marked_rows, mean_columns, study_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Label, Row, Table
 from grpo_replay.study.axes import ALPHA, RATIO, TAU_MAX
 
 DECIMALS = 2  # the paper's
 AGES = (1, 10, 30, 60)
+_GRPO_NOTE = "none: GRPO, which replays nothing."
 NONE = "none"  # the paper's label of GRPO on the axes of replay
 
 
@@ -32,8 +33,7 @@ def table01(source: Source) -> Table:
         ]
         rows += benchmark_rows(source, lines, grpo=lines[0].condition)
         shown += [line.condition for line in lines]
-    title = f"Table 1: main results ({source.study.title})"
-    return benchmark_table(source, title, rows, shown, decimals=DECIMALS)
+    return benchmark_table(source, "Table 1: main results", rows, shown, decimals=DECIMALS)
 
 
 def table02(source: Source) -> Table:
@@ -43,8 +43,7 @@ def table02(source: Source) -> Table:
         ages = [source.at(scale, METHOD.at({TAU_MAX: age})) for age in AGES]
         rows += age_rows(source, ages, source.at(scale, NO_REPLAY))
         shown += ages
-    title = f"Table 2: age-based eviction ({source.study.title})"
-    return age_table(source, title, rows, shown, [], DECIMALS)
+    return age_table(source, "Table 2: age-based eviction", rows, shown, decimals=DECIMALS)
 
 
 def table03(source: Source) -> Table:
@@ -97,18 +96,7 @@ def _means_table(
         lines = [Line(source.at(scale, row), of_row) for row, of_row in labels.items()]
         rows += marked_rows(source, lines, source.at(scale, NO_REPLAY))
         shown += [line.condition for line in lines]
-    of_rows = [key for of_row in labels.values() for key in of_row if key.endswith("_key")]
-    return Table(
-        title=f"{title} ({source.study.title})",
-        stub={"scale": "Scale", **stub, "seeds": "Seeds (n)"},
-        columns=mean_columns(source.study, "Mean over benchmarks", DECIMALS),
-        rows=rows,
-        notes=notes.notes_below(
-            source,
-            shown,
-            notes.INTERVALS,
-            "none: GRPO, which replays nothing.",
-            *(notes.replay, notes.marks, notes.one_seed),
-        ),
-        hidden=tuple(key for key in dict.fromkeys([*HIDDEN, *of_rows]) if key not in stub),
-    )
+    stub = {"scale": "Scale", **stub, "seeds": "Seeds (n)"}
+    columns = mean_columns(source.study, "Mean over benchmarks", DECIMALS)
+    below = (notes.INTERVALS, _GRPO_NOTE, notes.replay, notes.marks, notes.one_seed)
+    return study_table(source, title, stub, columns, rows, shown, *below)

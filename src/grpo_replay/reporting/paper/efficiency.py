@@ -27,8 +27,7 @@ from grpo_replay.reporting.paper.design_space import (
     UNIFORM_POOL,
 )
 from grpo_replay.reporting.tables import notes
-from grpo_replay.reporting.tables.notes import notes_below
-from grpo_replay.reporting.tables.parts import problems_text
+from grpo_replay.reporting.tables.parts import problems_text, study_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.statistics.benchmark_means import FloatArray, Statistic
@@ -107,20 +106,17 @@ def table05(source: Source) -> Table:
         for scale in source.scales
         for row in (method, reference)
     ]
-    return Table(
-        title=f"Table 5: accuracy-efficiency score ({source.study.title})",
-        stub={"reference": "Reference", "method": "Method"},
-        columns=[
+    return study_table(
+        source,
+        "Table 5: accuracy-efficiency score",
+        {"reference": "Reference", "method": "Method"},
+        [
             Column(scale, "AES", scale, problems_text(source.study), decimals=3, tested=True)
             for scale in source.scales
         ],
-        rows=rows,
-        notes=notes_below(
-            source,
-            conditions,
-            *(AES_NOTE, RATIO_NOTE, notes.replay, notes.marks, FIXED_NOTE, notes.seeds),
-        ),
-        hidden=("study", "reference_key", "method_key"),
+        rows,
+        conditions,
+        *(AES_NOTE, RATIO_NOTE, notes.replay, notes.marks, FIXED_NOTE, notes.seeds),
     )
 
 
@@ -157,22 +153,19 @@ def table10(source: Source) -> Table:
             keys = {"study": source.study.study, "reference_key": reference.name}
             rows.append(Row(keys | labels, by_scale[scale][reference]))
             conditions.append(source.at(scale, reference))
-    return Table(
-        title=f"Table 10: the references of the AES ({source.study.title})",
-        stub={"reference": "Reference", "scale": "Scale"},
-        columns=measure_columns(problems_text(source.study), tested=True),
-        rows=rows,
-        notes=notes_below(
-            source,
-            conditions,
-            notes.INTERVALS,
-            "Unweighted means over the benchmarks. The length, in tokens with such an interval, is "
-            "that of all answers.",
-            NOTE_PROBLEMS,
-            "base has no training seeds, so no test over them.",
-            notes.seeds,
-        ),
-        hidden=("study", "reference_key"),
+    return study_table(
+        source,
+        "Table 10: the references of the AES",
+        {"reference": "Reference", "scale": "Scale"},
+        measure_columns(problems_text(source.study), tested=True),
+        rows,
+        conditions,
+        notes.INTERVALS,
+        "Unweighted means over the benchmarks. The length, in tokens with such an interval, is "
+        "that of all answers.",
+        NOTE_PROBLEMS,
+        "base has no training seeds, so no test over them.",
+        notes.seeds,
     )
 
 

@@ -10,7 +10,7 @@ from grpo_replay.reporting.numbers.paired import Columns, Paired, paired
 from grpo_replay.reporting.numbers.significance import GRPO_ALONE, PValues, marked, p_values
 from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY
 from grpo_replay.reporting.tables import notes
-from grpo_replay.reporting.tables.notes import notes_below
+from grpo_replay.reporting.tables.parts import study_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.layout import CellFiles
@@ -31,38 +31,40 @@ def table06(source: Source) -> Table:
     """Table 6: percent change of the mean length of `ours` against GRPO."""
     conditions = [(source.at(s, METHOD), source.at(s, NO_REPLAY)) for s in source.scales]
     every = [condition for pair in conditions for condition in pair]
-    return Table(
-        title=f"Table 6: length by correctness, ours against GRPO ({source.study.title})",
-        stub={"scale": "Scale"},
-        columns=[
+    return study_table(
+        source,
+        "Table 6: length by correctness, ours against GRPO",
+        {"scale": "Scale"},
+        [
             Column("delta_correct_percent", "", "ΔL correct (%)", tested=True),
             Column("delta_incorrect_percent", "", "ΔL incorrect (%)", tested=True),
         ],
-        rows=[
+        [
             Row({"study": source.study.study, "scale": ours.scale}, _changes(source, ours, grpo))
             for ours, grpo in conditions
         ],
-        notes=notes_below(source, every, _POOLED_NOTE, notes.replay, notes.marks, notes.seeds),
-        hidden=("study",),
+        every,
+        *(_POOLED_NOTE, notes.replay, notes.marks, notes.seeds),
     )
 
 
 def table11(source: Source) -> Table:
     """Table 11: GRPO's mean length of correct and of incorrect answers."""
     conditions = [source.at(scale, NO_REPLAY) for scale in source.scales]
-    return Table(
-        title=f"Table 11: GRPO's lengths by correctness ({source.study.title})",
-        stub={"scale": "Scale"},
-        columns=[Column(f"{s}_tokens", "", f"{s.title()} (tokens)", decimals=0) for s in SIDES],
-        rows=[
+    return study_table(
+        source,
+        "Table 11: GRPO's lengths by correctness",
+        {"scale": "Scale"},
+        [Column(f"{s}_tokens", "", f"{s.title()} (tokens)", decimals=0) for s in SIDES],
+        [
             Row(
                 {"study": source.study.study, "scale": grpo.scale},
                 {f"{side}_tokens": _length(source, grpo, side) for side in SIDES},
             )
             for grpo in conditions
         ],
-        notes=notes_below(source, conditions, _POOLED_NOTE, notes.replay, GRPO_ALONE, notes.seeds),
-        hidden=("study",),
+        conditions,
+        *(_POOLED_NOTE, notes.replay, GRPO_ALONE, notes.seeds),
     )
 
 

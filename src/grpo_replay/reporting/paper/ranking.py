@@ -19,8 +19,7 @@ from grpo_replay.reporting.paper.efficiency import (
     relative_p_values,
 )
 from grpo_replay.reporting.tables import notes
-from grpo_replay.reporting.tables.notes import notes_below
-from grpo_replay.reporting.tables.parts import problems_text
+from grpo_replay.reporting.tables.parts import problems_text, study_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.study.axes import REPLAY_AXES
@@ -39,9 +38,10 @@ def table13(source: Source) -> Table:
         rows += ranked([Row(*pair) for pair in zip(labels, numbers, strict=True)])
         conditions += [grpo, *found]
     n = problems_text(source.study)
-    return Table(
-        title=f"Table 13: anchored cells ranked by AES ({source.study.title})",
-        stub={
+    return study_table(
+        source,
+        "Table 13: anchored cells ranked by AES",
+        {
             "scale": "Scale",
             "rank": "Rank",
             "priority": "Priority",
@@ -50,25 +50,21 @@ def table13(source: Source) -> Table:
             "tau_max": "τ_max",
             "replay_ratio": "r",
         },
-        columns=[
+        [
             *measure_columns(n),
             Column("delta_length_percent", "", "ΔL (%)", n, tested=True),
             Column("delta_accuracy_percent", "", "ΔAcc (%)", n, tested=True),
             Column("aes", "", "AES", n, decimals=3, tested=True),
         ],
-        rows=rows,
-        notes=notes_below(
-            source,
-            conditions,
-            AES_NOTE,
-            "Against GRPO of the same scale: ΔL > 0 is shorter, ΔAcc > 0 more accurate.",
-            RATIO_NOTE,
-            notes.marks,
-            "Marked are the three columns against GRPO; ΔL and ΔAcc stand for length and accuracy.",
-            "Equal scores share a rank; the order of ranks whose intervals overlap is no finding.",
-            notes.seeds,
-        ),
-        hidden=("study", "priority_key"),
+        rows,
+        conditions,
+        AES_NOTE,
+        "Against GRPO of the same scale: ΔL > 0 is shorter, ΔAcc > 0 more accurate.",
+        RATIO_NOTE,
+        notes.marks,
+        "Marked are the three columns against GRPO; ΔL and ΔAcc stand for length and accuracy.",
+        "Equal scores share a rank; the order of ranks whose intervals overlap is no finding.",
+        notes.seeds,
     )
 
 

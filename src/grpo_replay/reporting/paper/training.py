@@ -17,7 +17,7 @@ from grpo_replay.reporting.numbers.significance import (
 from grpo_replay.reporting.numbers.training import STEPS_NOTE, mean_over_steps, over_seeds, per_cell
 from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY
 from grpo_replay.reporting.tables import notes
-from grpo_replay.reporting.tables.notes import notes_below
+from grpo_replay.reporting.tables.parts import study_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.training_metrics import LENGTH
@@ -46,23 +46,20 @@ def percent_change(value: float, reference: float) -> float:
 def table08(source: Source) -> Table:
     """Table 8: what remains of GRPO's batch, mean over the steps."""
     conditions = [source.at(scale, NO_REPLAY) for scale in source.scales]
-    return Table(
-        title=f"Table 8: effective batch of GRPO ({source.study.title})",
-        stub={"scale": "Scale"},
-        columns=[
+    return study_table(
+        source,
+        "Table 8: effective batch of GRPO",
+        {"scale": "Scale"},
+        [
             Column("b_fresh", "Rollouts a step", "sampled", decimals=0),
             Column("b_fresh_surviving", "Rollouts a step", "surviving"),
             Column("all_correct_percent", "Groups dropped (%)", "all correct", decimals=2),
             Column("all_wrong_percent", "Groups dropped (%)", "all wrong", decimals=2),
         ],
-        rows=[_batch_row(source, condition) for condition in conditions],
-        notes=notes_below(
-            source,
-            conditions,
-            f"Mean over all {source.study.training.steps} steps. {STEPS_NOTE}",
-            *(GRPO_ALONE, notes.seeds),
-        ),
-        hidden=("study",),
+        [_batch_row(source, condition) for condition in conditions],
+        conditions,
+        f"Mean over all {source.study.training.steps} steps. {STEPS_NOTE}",
+        *(GRPO_ALONE, notes.seeds),
     )
 
 
@@ -95,23 +92,20 @@ def table12(source: Source) -> Table:
                 tests.append(test)
             rows.append(Row(keys | labels, numbers))
             conditions.append(condition)
-    return Table(
-        title=f"Table 12: response length in training ({source.study.title})",
-        stub={"method": "Method", "scale": "Scale"},
-        columns=[
+    return study_table(
+        source,
+        "Table 12: response length in training",
+        {"method": "Method", "scale": "Scale"},
+        [
             Column("length_tokens", "", "Length (tokens)", decimals=0),
             Column("delta_percent", "", "against GRPO (%)", tested=True),
         ],
-        rows=rows,
-        notes=notes_below(
-            source,
-            conditions,
-            f"Mean over the rollouts of step {source.study.training.steps}, the last one; n=1: one "
-            "training run, whose rollouts of one step share a policy. Several seeds: Student's t.",
-            NOTE_SEEDS if any(test.seeds is not None for test in tests) else NO_MARKS,
-            *(notes.replay, notes.seeds),
-        ),
-        hidden=("study", "method_key"),
+        rows,
+        conditions,
+        f"Mean over the rollouts of step {source.study.training.steps}, the last one; n=1: one "
+        "training run, whose rollouts of one step share a policy. Several seeds: Student's t.",
+        NOTE_SEEDS if any(test.seeds is not None for test in tests) else NO_MARKS,
+        *(notes.replay, notes.seeds),
     )
 
 

@@ -10,7 +10,7 @@ from grpo_replay.reporting.numbers.conditions import (
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.training import STEPS_NOTE, mean_over_steps
 from grpo_replay.reporting.tables import notes
-from grpo_replay.reporting.tables.parts import HIDDEN, Line, marked_rows, mean_columns
+from grpo_replay.reporting.tables.parts import Line, marked_rows, mean_columns, study_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.training_metrics import CLIP_FRESH, CLIP_REPLAY
@@ -33,8 +33,7 @@ def build(source: Source) -> Table:
         rows += age_rows(source, found, grpo)
         shown += found
     absent = [] if rows else [f"The study {source.study.study} has no cells of the method {OURS}."]
-    title = f"Replay age: {OURS} at each τ_max ({source.study.title})"
-    return age_table(source, title, rows, shown, absent)
+    return age_table(source, f"Replay age: {OURS} at each τ_max", rows, shown, *absent)
 
 
 def age_table(
@@ -42,27 +41,18 @@ def age_table(
     title: str,
     rows: list[Row],
     conditions: list[Condition],
-    further_notes: list[str],
+    *further_notes: str,
     decimals: int = 1,
 ) -> Table:
     """Rows of `age_rows` as a table."""
-    return Table(
-        title=title,
-        stub={"scale": "Scale", "tau": "τ_max", "seeds": "Seeds (n)"},
-        columns=[
-            *mean_columns(source.study, "Mean over benchmarks", decimals),
-            Column("clip_fresh_percent", "Clipped (%)", "fresh", decimals=3),
-            Column("clip_replay_percent", "Clipped (%)", "replay", decimals=3),
-        ],
-        rows=rows,
-        notes=notes.notes_below(
-            source,
-            conditions,
-            *(notes.INTERVALS, _CLIP_NOTE, notes.replay_but_age, notes.marks, notes.one_seed),
-            *further_notes,
-        ),
-        hidden=HIDDEN,
-    )
+    stub = {"scale": "Scale", "tau": "τ_max", "seeds": "Seeds (n)"}
+    columns = [
+        *mean_columns(source.study, "Mean over benchmarks", decimals),
+        Column("clip_fresh_percent", "Clipped (%)", "fresh", decimals=3),
+        Column("clip_replay_percent", "Clipped (%)", "replay", decimals=3),
+    ]
+    below = (notes.INTERVALS, _CLIP_NOTE, notes.replay_but_age, notes.marks, notes.one_seed)
+    return study_table(source, title, stub, columns, rows, conditions, *below, *further_notes)
 
 
 def age_rows(source: Source, conditions: list[Condition], grpo: Condition | None) -> list[Row]:

@@ -7,14 +7,15 @@ from grpo_replay.reporting.numbers.conditions import (
     grpo_of,
     main_conditions,
 )
-from grpo_replay.reporting.numbers.means import METRICS, benchmark_number
+from grpo_replay.reporting.numbers.means import benchmark_number
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.significance import SHORT
 from grpo_replay.reporting.tables import notes
-from grpo_replay.reporting.tables.parts import HIDDEN, Line, marked_rows, mean_columns
+from grpo_replay.reporting.tables.parts import Line, marked_rows, mean_columns, study_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.reporting.tables.table import Column, Row, Table
 from grpo_replay.results.scores import problem_count
+from grpo_replay.statistics.evaluation_metrics import TABULATED, EvaluationMetric
 from grpo_replay.study.config import Study
 
 PAPER_VERIFIER = ":grade_paper"  # ends the keys of numbers that its verdicts give
@@ -27,10 +28,10 @@ def build(source: Source) -> Table:
     for scale in source.scales:
         found = main_conditions(source.study, scale)
         rows += [_chance_row(source.study, scale)]
-        rows += benchmark_rows(source, [Line(c) for c in found], grpo_of(found))
+        rows += benchmark_rows(source, [Line(c, {"method": c.name}) for c in found], grpo_of(found))
         shown += found
-    title = f"Accuracy of every method ({source.study.title})"
-    return benchmark_table(source, title, rows, shown, f"{_MEANS} Chance: answers drawn at random.")
+    means_note = f"{_MEANS} Chance: answers drawn at random."
+    return benchmark_table(source, "Accuracy of every method", rows, shown, means_note)
 
 
 def benchmark_table(
@@ -42,30 +43,25 @@ def benchmark_table(
     decimals: int = 1,
 ) -> Table:
     """Rows of `benchmark_rows` as a table."""
-    return Table(
-        title=title,
-        stub={"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"},
-        columns=_columns(source.study, decimals),
-        rows=rows,
-        notes=notes.notes_below(
-            source,
-            conditions,
-            *(notes.INTERVALS, means_note, notes.replay, notes.marks, notes.one_seed),
-        ),
-        hidden=HIDDEN,
-    )
+    stub = {"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"}
+    below = (notes.INTERVALS, means_note, notes.replay, notes.marks, notes.one_seed)
+    columns = _columns(source.study, decimals)
+    return study_table(source, title, stub, columns, rows, conditions, *below)
 
 
 def _columns(study: Study, decimals: int) -> list[Column]:
-    """avg@k and pass@k of every benchmark, then their means."""
+    """The metrics of every benchmark that have a heading, then Avg and Pass."""
     columns = []
     for name, benchmark in study.benchmarks.items():
-        n, k = problem_count(benchmark), benchmark.k
-        columns += [
-            Column(f"{name}_avg", benchmark.title, f"avg@{k}", f"n = {n} × {k}", decimals),
-            Column(f"{name}_pass", benchmark.title, f"pass@{k}", f"n = {n}", decimals),
-        ]
+        sizes = {"n": problem_count(benchmark), "k": benchmark.k}
+        for metric in TABULATED:
+            texts = (metric.heading.format(**sizes), metric.basis.format(**sizes))
+            columns.append(Column(_key(name, metric), benchmark.title, *texts, decimals))
     return columns + mean_columns(study, "Mean", decimals)
+
+
+def _key(benchmark: str, metric: EvaluationMetric) -> str:
+    return f"{benchmark}_{SHORT.get(metric.name, metric.name)}"
 
 
 def benchmark_rows(source: Source, lines: list[Line], grpo: Condition | None) -> list[Row]:
@@ -73,9 +69,9 @@ def benchmark_rows(source: Source, lines: list[Line], grpo: Condition | None) ->
 
     def numbers(condition: Condition) -> dict[str, Number | None]:
         own = {
-            f"{name}_{SHORT[metric]}": benchmark_number(source.scores, condition, name, metric)
+            _key(name, metric): benchmark_number(source.scores, condition, name, metric)
             for name in source.study.benchmarks
-            for metric in METRICS
+            for metric in TABULATED
         }
         return own | _by_the_papers_verifier(source, condition)
 

@@ -7,12 +7,11 @@ from grpo_replay.reporting.labels import BASE
 from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
 from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.significance import marked_means
+from grpo_replay.reporting.tables.notes import Note, notes_below
 from grpo_replay.reporting.tables.source import Source
-from grpo_replay.reporting.tables.table import Column, Label, Row
+from grpo_replay.reporting.tables.table import Column, Label, Row, Table
 from grpo_replay.results.scores import problem_count
 from grpo_replay.study.config import Study
-
-HIDDEN = ("study", "method_key", "tau_max", "replay_ratio", "alpha")
 
 
 @dataclass(frozen=True)
@@ -21,6 +20,23 @@ class Line:
 
     condition: Condition
     labels: dict[str, Label] = field(default_factory=dict)
+
+
+def study_table(
+    source: Source,
+    title: str,
+    stub: dict[str, str],
+    columns: list[Column],
+    rows: list[Row],
+    conditions: list[Condition],
+    *notes: Note,
+) -> Table:
+    """A table of a study. Labels without a heading are for its csv alone; `conditions` are those
+    that its rows are made from, and some notes are about.
+    """
+    further = dict.fromkeys(key for row in rows for key in row.labels if key not in stub)
+    below = notes_below(source, conditions, *notes)
+    return Table(f"{title} ({source.study.title})", stub, columns, rows, below, tuple(further))
 
 
 def problems_text(study: Study) -> str:
@@ -57,7 +73,6 @@ def _labels(source: Source, condition: Condition) -> dict[str, Label]:
     return {
         "study": source.study.study,
         "scale": condition.scale,
-        "method": condition.name,
         "method_key": condition.method,
         "tau_max": condition.axes.tau_max,
         "replay_ratio": condition.axes.replay_ratio,
