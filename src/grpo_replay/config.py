@@ -40,6 +40,7 @@ from grpo_replay.ranges import (
 from grpo_replay.sources import (
     MAX_POSITIONS,
     Benchmark,
+    Benchmarks,
     ClockProblems,
     FromScratchModel,
     Model,
@@ -212,7 +213,7 @@ class Study(Strict):
     problems: TrainingProblems
     warm_start: WarmStart | None = None
     prompt_selection: PromptSelection | None = None
-    benchmarks: dict[Name, Benchmark] = Field(min_length=1)
+    benchmarks: Benchmarks
     training: Training
     checkpoints: Checkpoints
     evaluation: Evaluation

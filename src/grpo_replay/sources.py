@@ -5,7 +5,7 @@ Importing this module must stay cheap, as config.py's.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from grpo_replay.ranges import (
     ChainLength,
@@ -19,6 +19,7 @@ from grpo_replay.ranges import (
     LearningRate,
     Line,
     MaxStep,
+    Name,
     Parameters,
     Rollouts,
     Samples,
@@ -195,6 +196,21 @@ class PretrainedModel(Strict):
 
 
 Model = Annotated[FromScratchModel | PretrainedModel, Field(discriminator="source")]
+
+
+def titles_differ(benchmarks: dict[str, Benchmark]) -> dict[str, Benchmark]:
+    """Refuse two benchmarks of one title: tables and figures would show them as one."""
+    keys: dict[str, str] = {}
+    for key, benchmark in benchmarks.items():
+        other = keys.setdefault(" ".join(benchmark.title.split()), key)
+        if other != key:
+            raise ValueError(
+                f"{other}.title and {key}.title are both {benchmark.title!r}: give each its own"
+            )
+    return benchmarks
+
+
+Benchmarks = Annotated[dict[Name, Benchmark], Field(min_length=1), AfterValidator(titles_differ)]
 
 
 class WarmStart(DataFile):

@@ -17,6 +17,7 @@ from grpo_replay.reporting.summaries import (
     Setting,
     ends,
     finished_cells,
+    no_interval,
     problem_values,
     same_problems,
     with_seeds,
@@ -61,7 +62,7 @@ class Paired:
             float(statistic(means_SV)),
             *ends(interval),
             n=len(self.values_PV),
-            remark=f"n={self.seeds}",
+            remark=no_interval(self.sizes_S) or f"n={self.seeds}",
         )
         values_N = statistic(self.by_seed_NSV)
         if len(values_N) < 2 or np.isnan(values_N).any():

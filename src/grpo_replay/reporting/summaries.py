@@ -131,7 +131,8 @@ def benchmark_number(
     # One seed: scoring the cell has made this interval.
     row = rows[rows["cell"] == cells[0].cell].iloc[0]
     interval = statistics.Interval(row[f"{metric}_low"], row[f"{metric}_high"], "bca")
-    return Number(row[metric], *ends(interval), n=int(row["n_problems"]), remark="n=1")
+    count = int(row["n_problems"])
+    return Number(row[metric], *ends(interval), n=count, remark=no_interval([count]) or "n=1")
 
 
 def mean_number(scores: pd.DataFrame, setting: Setting, metric: Metric) -> Number | None:
@@ -143,12 +144,20 @@ def mean_number(scores: pd.DataFrame, setting: Setting, metric: Metric) -> Numbe
     strata_P = values.index.get_level_values("benchmark")
     interval = _stratified(tuple(values), tuple(strata_P), metric in METRICS)
     over_problems = Number(
-        benchmark_mean(values), *ends(interval), n=len(values), remark=f"n={len(cells)}"
+        benchmark_mean(values),
+        *ends(interval),
+        n=len(values),
+        remark=no_interval(strata_P.value_counts()) or f"n={len(cells)}",
     )
     if len(cells) == 1:
         return over_problems
     means = np.array([benchmark_mean(problem_values(scores, [c], metric)) for c in cells])
     return with_seeds(over_problems, means, 0.0, 100.0 if metric in METRICS else np.inf)
+
+
+def no_interval(sizes: Iterable[int]) -> str:
+    """Why there is no interval over problems, for a benchmark of one: its spread is not known."""
+    return "n = 1, no interval" if min(sizes) < 2 else ""
 
 
 def benchmark_mean(values: pd.Series) -> float:
