@@ -80,6 +80,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_grading.py
 	$(BIN)/python benchmarks/bench_tracking.py
 	$(BIN)/python benchmarks/bench_dag.py
+	$(BIN)/python benchmarks/bench_intervals.py
 
 install: $(INSTALLED)
 

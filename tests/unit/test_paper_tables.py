@@ -453,7 +453,8 @@ def test_impossible_published_numbers_are_marked():
 
 def test_impossible_lines_of_table_1_are_marked_and_told():
     clock = paper_study().benchmarks["easy"].model_dump()
-    study = paper_study(benchmarks={"aime25": clock, "hmmt_feb26": clock})
+    other = {**clock, "title": "Other"}
+    study = paper_study(benchmarks={"aime25": clock, "hmmt_feb26": other})
     nothing = pd.DataFrame({"cell": [], "benchmark": []})
     table = comparison.compare(
         study, "table01", accuracy.table01(Source(study, nothing, None, CONFIG))

@@ -9,7 +9,11 @@ from reporting_inputs import small_study, write_cell, write_grades
 
 from grpo_replay.errors import DataError
 from grpo_replay.evaluation.score import score_cell
+from grpo_replay.reporting.numbers.conditions import all_conditions
+from grpo_replay.reporting.numbers.means import benchmark_number, mean_number
+from grpo_replay.reporting.tables.table import number_text
 from grpo_replay.results.scores import SCHEMA, collect_scores, read_scores
+from grpo_replay.statistics.evaluation_metrics import EVALUATION_METRICS
 from grpo_replay.study.cells import config_hash, expand, resolve
 
 # 4 problems x 2 samples: 5 of 8 correct, 3 of 4 problems solved at least once.
@@ -151,3 +155,23 @@ def test_a_score_of_another_study_file_is_left_out(scored, changes: dict, capsys
     collect_scores(other, results, results / "scores.parquet")
     assert len(read_scores(results)) == 0
     assert "another configuration" in capsys.readouterr().err
+
+
+def test_a_benchmark_of_one_problem_has_no_interval(tmp_path):
+    """One outcome says nothing of other problems: no 0 to 100, and a word for why."""
+    study = small_study()
+    base = expand(study)["s/base"]
+    graded = {"easy": np.array([[1, 0]]), "hard": np.array([[1, 1]])}
+    folder = write_cell(study, tmp_path, base, graded)
+    scores = json.loads((folder / "scores.json").read_text())["benchmarks"]
+    for values in scores.values():
+        assert values["avg_at_k_low"] is None and values["pass_at_k_high"] is None
+    scores_parquet = tmp_path / "scores.parquet"
+    collect_scores(study, tmp_path, scores_parquet)
+    frame = read_scores(tmp_path)
+    setting = next(s for s in all_conditions(study) if base in s.cells)
+    for number in (
+        benchmark_number(frame, setting, "hard", EVALUATION_METRICS[0]),
+        mean_number(frame, setting, "avg_at_k"),
+    ):
+        assert number_text(number, 1).endswith(" (n = 1, no interval)")

@@ -91,6 +91,7 @@ def test_what_cannot_be_read_is_refused_with_its_place(
     ("old", "new", "key"),
     [
         ("gpus: 0", "gpus: true", "scales.s.gpus"),
+        ("title: Clock-4", "title: Clock-3", "clock3.title and clock4.title are both 'Clock-3'"),
         ("steps: 4\n", "steps: true\n", "training.steps"),
         ("steps: 4\n", "steps: 4.0\n", "training.steps"),
         ("learning_rate: 3.0e-4", "learning_rate: true", "training.learning_rate"),

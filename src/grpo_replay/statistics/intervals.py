@@ -84,21 +84,22 @@ def stratified_interval(
     V = accuracy and length of a model and its reference, whose problems then stay paired); by
     default it is the mean of all of them. Otherwise as `bootstrap_interval`; Wilson's default
     trials are the effective number S^2 / sum(1 / P_s), which gives a proportion the variance of
-    the unweighted mean. A stratum of one problem has no spread to resample: `none`. A statistic
+    the unweighted mean. A stratum of one problem has no spread to resample, and one outcome
+    says nothing of it: `none`. A statistic
     that is nan in some resample (AES against a reference that nearly never solves anything) has
     nan ends.
     """
     values_PV, members = checked(values, strata_P)
     sizes = np.array([len(member) for member in members])
+    if sizes.min() < 2:
+        return Interval(np.nan, np.nan, "none")
     if statistic is None and proportion:
         if _all_equal(values_PV):
             effective = len(sizes) ** 2 / np.sum(1.0 / sizes)
             return _wilson(values_PV[0, 0], effective if trials is None else trials, confidence)
-    elif sizes.min() > 1 and all(_all_equal(values_PV[member]) for member in members):
+    elif all(_all_equal(values_PV[member]) for member in members):
         # No resample differs (lengths may be alike within every benchmark): BCa divides 0 by 0.
         return _constant(_estimate(values_PV, members, statistic))
-    if sizes.min() < 2:
-        return Interval(np.nan, np.nan, "none")
     return _bca(values_PV, members, statistic, confidence, resamples, seed)
 
 

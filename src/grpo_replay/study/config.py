@@ -39,7 +39,13 @@ from grpo_replay.ranges import (
     WeightDecay,
 )
 from grpo_replay.tasks.any_task import DEFAULT_TASK, AnyTask
-from grpo_replay.tasks.config import Benchmark, ClockProblems, PromptSelection, TrainingProblems
+from grpo_replay.tasks.config import (
+    Benchmark,
+    Benchmarks,
+    ClockProblems,
+    PromptSelection,
+    TrainingProblems,
+)
 from grpo_replay.tasks.rewards import DEFAULT_REWARDS, Rewards, rewards_of
 
 # vLLM's part of each GPU in a training process (TRL's default), its weights and cache within it.
@@ -175,7 +181,7 @@ class Study(Strict):
     problems: TrainingProblems
     warm_start: WarmStart | None = None
     prompt_selection: PromptSelection | None = None
-    benchmarks: dict[Name, Benchmark] = Field(min_length=1)
+    benchmarks: Benchmarks
     training: Training
     checkpoints: Checkpoints
     evaluation: Evaluation

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from grpo_replay.fields import Strict
 from grpo_replay.ranges import (
@@ -15,6 +15,7 @@ from grpo_replay.ranges import (
     Hours,
     Line,
     MaxStep,
+    Name,
     Rollouts,
     Samples,
     Seed,
@@ -156,3 +157,18 @@ class PromptSelection(Strict):
         if self.keep > self.candidates:
             raise ValueError(f"keep {self.keep} is more than the {self.candidates} candidates")
         return self
+
+
+def titles_differ(benchmarks: dict[str, Benchmark]) -> dict[str, Benchmark]:
+    """Refuse two benchmarks of one title: tables and figures would show them as one."""
+    keys: dict[str, str] = {}
+    for key, benchmark in benchmarks.items():
+        other = keys.setdefault(" ".join(benchmark.title.split()), key)
+        if other != key:
+            raise ValueError(
+                f"{other}.title and {key}.title are both {benchmark.title!r}: give each its own"
+            )
+    return benchmarks
+
+
+Benchmarks = Annotated[dict[Name, Benchmark], Field(min_length=1), AfterValidator(titles_differ)]

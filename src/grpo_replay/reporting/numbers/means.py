@@ -3,6 +3,7 @@
 Tables and figures share this, so that a number and the point that shows it cannot differ.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, get_args
@@ -45,7 +46,7 @@ def benchmark_number(
     low, high = ends(
         intervals.Interval(row[f"{metric.name}_low"], row[f"{metric.name}_high"], "bca")
     )
-    return replace(number, low=low, high=high)
+    return replace(number, low=low, high=high, remark=no_interval([number.n]) or number.remark)
 
 
 def mean_number(scores: pd.DataFrame, condition: Condition, metric: Metric) -> Number | None:
@@ -57,12 +58,20 @@ def mean_number(scores: pd.DataFrame, condition: Condition, metric: Metric) -> N
     strata_P = values.index.get_level_values("benchmark")
     interval = _stratified(tuple(values), tuple(strata_P), metric in METRICS)
     over_problems = Number(
-        benchmark_mean(values), *ends(interval), n=len(values), remark=f"n={len(cells)}"
+        benchmark_mean(values),
+        *ends(interval),
+        n=len(values),
+        remark=no_interval(strata_P.value_counts()) or f"n={len(cells)}",
     )
     if len(cells) == 1:
         return over_problems
     means = np.array([benchmark_mean(problem_values(scores, [c], metric)) for c in cells])
     return with_seeds(over_problems, means, 0.0, 100.0 if metric in METRICS else np.inf)
+
+
+def no_interval(sizes: Iterable[int]) -> str:
+    """Why there is no interval over problems, for a benchmark of one: its spread is not known."""
+    return "n = 1, no interval" if min(sizes) < 2 else ""
 
 
 def benchmark_mean(values: pd.Series) -> float:

@@ -14,6 +14,7 @@ from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
 from grpo_replay.reporting.numbers.means import (
     Metric,
     ends,
+    no_interval,
     problem_values,
     same_problems,
     with_seeds,
@@ -59,7 +60,7 @@ class Paired:
             float(statistic(means_SV)),
             *ends(interval),
             n=len(self.values_PV),
-            remark=f"n={self.seeds}",
+            remark=no_interval(self.sizes_S) or f"n={self.seeds}",
         )
         values_N = statistic(self.by_seed_NSV)
         if len(values_N) < 2 or np.isnan(values_N).any():

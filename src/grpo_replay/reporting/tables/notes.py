@@ -15,7 +15,8 @@ Note = str | Callable[[Source, list[Condition]], list[str]]
 INTERVALS = (
     "Percent [95 % interval]. One seed: BCa bootstrap over problems, Wilson where all outcomes "
     "are equal. Several seeds: mean over seeds, Student's t over seeds (over problems where all "
-    "seeds agree)."
+    "seeds agree). Near 0 or 100 an interval over some 30 problems is too short: at 2.4 it holds "
+    "the true value in 80 to 90 % of cases."
 )
 
 
