@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from grpo_replay.reporting.paper import published
+from grpo_replay.reporting.tables.notes import INTERVALS
 from grpo_replay.statistics.intervals import (
     Interval,
     bootstrap_interval,
