@@ -19,7 +19,7 @@ def check_retraining(reasons: dict[str, str], config: str) -> None:
     raise ConfigError(
         f"trained models: this run would remove {len(reasons)} and train them again:\n{listed}\n"
         f"Nothing has been removed. If that is meant: --config {config} retrain=True. If "
-        'nothing has changed, and the results are of a version without records: "Moving results" '
+        'only times have changed, and the results have no records: see "Moving results" '
         "in README.md"
     )
 
