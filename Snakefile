@@ -70,9 +70,9 @@ onstart:
     if "plan" in planned:
         print(RUN.plan(declared()))
     if planned != {"plan"}:
-        check_retraining()
         training, sampling = planned_cells("train_policy"), planned_cells("sample_answers")
         refused(RUN.check_hardware, training, sampling, declared())
+        check_retraining()
         # A cluster is told a number of jobs, this machine one of cores.
         limit = workflow.resource_settings
         print(RUN.opening(limit.nodes or limit.cores, declared(), len(training)))

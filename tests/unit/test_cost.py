@@ -178,10 +178,11 @@ def test_memory_of_each_gpu_is_stated(paper: Study) -> None:
 
 def test_replay_adds_to_the_rows_that_a_device_holds(paper: Study, nano: Study) -> None:
     assert [rows_held(nano, name) for name in nano.scales] == [48, 48, 48]  # r 0.5
-    plain = [block.model_copy(update={"methods": ["grpo"]}) for block in nano.grid]
+    plain = [block.model_copy(update={"methods": ["grpo"], "vary": {}}) for block in nano.grid]
     assert rows_held(nano.model_copy(update={"grid": plain}), "xs") == 32
     # A query is a group of 8: at r 0.05, 8.4 queries are 8, and 67.2 rollouts 67.
-    small = [b.model_copy(update={"replay_ratio": [0.05]}) for b in nano.grid]
+    less = {"methods": ["ours"], "vary": {"replay.ratio": [0.05]}}
+    small = [block.model_copy(update=less) for block in nano.grid]
     assert rows_held(nano.model_copy(update={"grid": small}), "xs") == 34
     pooled = [b.model_copy(update={"methods": ["uniform-pool"]}) for b in small]
     assert rows_held(nano.model_copy(update={"grid": pooled}), "xs") == 32

@@ -91,7 +91,7 @@ def test_the_record_holds_what_may_change_last_bits_and_no_secret() -> None:
 DRAW = """
 import sys
 from pathlib import Path
-from grpo_replay.reporting.canvas import panels
+from grpo_replay.reporting.figures.canvas import panels
 with panels(Path(sys.argv[1]), 1, 1, 3, 2, "title") as (figure, axes):
     axes[0, 0].plot([1, 2], [3, 4], label="a")
     axes[0, 0].legend()

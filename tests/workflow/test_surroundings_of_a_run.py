@@ -19,7 +19,7 @@ LEFT_BEHIND = {
     **{"PYTHONUTF8": "0", "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "7"},
     **{"SLURM_PROCID": "3", "SLURM_NTASKS": "4", "PMI_SIZE": "4", "PMI_RANK": "3"},
 }
-CELL = "s/ours-tau10-r0.5-a0.5-seed42"
+CELL = "s/ours-seed42"
 
 
 def learned(workflow: Workflow) -> list:

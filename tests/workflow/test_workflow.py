@@ -94,7 +94,7 @@ def test_every_replay_cell_trained_on_replayed_rows(finished: Workflow) -> None:
 
 def test_progress_and_summary_are_shown(finished: Workflow) -> None:
     output = (finished.folder / "first.log").read_text()
-    assert "6 cells, 0 of them finished; about" in output
+    assert "6 cells, 0 of them finished, 5 to be trained in this run; about" in output
     assert "[cell 2/6 s/grpo-seed42] step 4/4: reward" in output
     assert "6 of 6 cells are finished" in output
     assert "mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///" in output
@@ -535,8 +535,8 @@ def test_the_papers_study_does_not_start_on_gpus_too_small_for_it(
     offered["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     start = finished.command(study="paper")
     for declared, message in (
-        (["gpu=8"], "a GPU has 42.9 GB (the smallest of this machine's GPUs): set sharding: full"),
-        (["gpu=8", "gpu_gb=40"], "a GPU has 40 GB (declared by --resources gpu_gb)"),
+        (["gpu=8"], "a GPU has 42.9 GB (the smallest of this machine's GPUs), where the"),
+        (["gpu=8", "gpu_gb=40"], "a GPU has 40 GB (declared by --resources gpu_gb), where the"),
     ):
         done = finished.execute([*start, "--resources", *declared], **offered)
         assert done.returncode != 0 and "training 1.7B holds 34.4 GB" in done.stdout + done.stderr

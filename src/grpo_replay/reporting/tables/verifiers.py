@@ -80,6 +80,6 @@ def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dic
         "problem_id": csv_text(graded["problem_id"]),
         "sample_id": graded["sample_id"],
         "gold": csv_text(gold),
-        "extracted": csv_text(graded["extracted"] or ""),
+        "extracted": csv_text("" if pd.isna(graded["extracted"]) else graded["extracted"]),
         "end_of_text": csv_text(text if len(text) <= SHOWN_CHARACTERS else end),
     }
