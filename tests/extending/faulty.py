@@ -40,8 +40,14 @@ class Advantages(Advantage):
 
     fault: str
 
+    def metrics(self, step: int) -> dict[str, float | None]:
+        """No number."""
+        return {"own/number": float("inf")} if self.fault == "metric" else {}
+
     def of(self, group: GroupStatistics) -> np.ndarray:
-        """The wrong array."""
+        """The wrong array, but where the metric is wrong."""
+        if self.fault == "metric":
+            return group.spread
         return group.spread * np.nan if self.fault == "nan" else group.spread[0]
 
 

@@ -159,6 +159,7 @@ def weights(fault: str) -> dict:
         ({"select": imported("faulty:Places")}, "select faulty:Places gave positions [0, 4] in a"),
         ({"advantage": imported("faulty:Advantages", fault="nan")}, "an advantage that is not"),
         ({"advantage": imported("faulty:Advantages", fault="shape")}, "gave shape (4,) for (8, 4)"),
+        ({"advantage": imported("faulty:Advantages", fault="metric")}, "tells own/number = inf"),
         ({"loss": imported("faulty:Losses", fault="nan")}, "not applied (loss faulty:Losses)"),
         ({"loss": imported("faulty:Losses", fault="rows")}, "loss faulty:Losses gave a tensor of"),
         ({"loss": imported("faulty:Losses", fault="detached")}, "gave a tensor of shape ()"),

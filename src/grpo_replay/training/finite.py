@@ -41,6 +41,22 @@ def check_loss(loss: Any, part: Any, step: int) -> None:
         )
 
 
+def told(part: Any, step: int) -> dict[str, Any]:
+    """What a part tells the record of a step, whose numbers are finite or None.
+
+    Raises:
+        TrainingError: naming the part, the metric and the step.
+    """
+    found = part.metrics(step)
+    for name, value in found.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise TrainingError(
+                f"training step {step}: {name_of(part)} tells {name} = {value}: give None where "
+                "there is nothing to tell; the run goes on from its last checkpoint"
+            )
+    return found
+
+
 def bound_log_ratio(logprobs_RT: torch.Tensor, stored_RT: torch.Tensor) -> torch.Tensor:
     """Log-probabilities that are at most LOG_RATIO_BOUND away from the stored ones.
 

@@ -248,7 +248,7 @@ class ReplayGRPOTrainer(GRPOTrainer):
         ratios = ratio_metrics(gather_object([self._ratios.sums]))
         log_ratios = dict(gather_object([*self._ratios.log_ratios.items()]))
         step = self._step // self.args.steps_per_generation
-        told = [part.metrics(step) for part in self.parts.values()]
+        told = [finite.told(part, step) for part in self.parts.values()]
         if self.accelerator.is_main_process:
             self.records.replay.append(replay_rows(self._round.batch, step, log_ratios))
             skipped = sum(tokens == 0 for tokens in self._tokens_by_update)
