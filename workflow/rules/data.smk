@@ -49,6 +49,7 @@ rule make_base_model:
         # What is only compared: its correction makes no model again.
         parameters=lambda wildcards: cells.model_parameters(scale_of(wildcards)),
     params:
+        prompt=lambda wildcards: cells.prompt(),
         version=versions.MODEL_VERSION,
         model=lambda wildcards: cells.base_model(scale_of(wildcards)),
         problems=cells.deciding(STUDY.problems),
@@ -72,6 +73,7 @@ rule warm_start:
         **limits("hours_base", job_limits.memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
+        prompt=lambda wildcards: cells.prompt(),
         version=versions.MODEL_VERSION,
         settings=cells.deciding(STUDY.warm_start) if STUDY.warm_start else {},
     script:
@@ -92,6 +94,7 @@ rule select_prompts:
         **limits("hours_base", job_limits.memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
+        prompt=lambda wildcards: cells.prompt(),
         version=versions.PROBLEMS_VERSION,
         settings=cells.deciding(STUDY.prompt_selection) if STUDY.prompt_selection else {},
     script:

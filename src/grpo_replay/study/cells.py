@@ -24,6 +24,7 @@ from grpo_replay.study.versions import (
     SCORING_VERSION,
 )
 from grpo_replay.tasks.config import Benchmark
+from grpo_replay.tasks.prompts import chat_messages
 
 BASE = "base"
 
@@ -141,6 +142,11 @@ def deciding(section: Strict, exclude: Set[str] = frozenset()) -> dict[str, Any]
     return section.model_dump(mode="json", exclude=set(exclude), exclude_defaults=True)
 
 
+def prompt() -> list[dict[str, str]]:
+    """What a problem is asked with: models are made, trained and sampled anew when it is edited."""
+    return chat_messages("{question}")
+
+
 def base_model(scale: Scale) -> dict:
     """What decides a base model; not the number of its parameters, which is for the plan and for
     the check of what was fetched.
@@ -165,6 +171,7 @@ def resolve(study: Study, cell: Cell) -> dict:
     return {
         "cell": cell.model_dump(),
         "study": study.study,
+        "prompt": prompt(),
         "model": base_model(study.scales[cell.scale]),
         "problems": deciding(study.problems),
         "warm_start": study.warm_start and deciding(study.warm_start),
@@ -194,6 +201,7 @@ def training_settings(study: Study, cell: Cell) -> dict:
     return {
         "algorithm_version": ALGORITHM_VERSION,
         "study": study.study,
+        "prompt": prompt(),
         "cell": cell.model_dump(),
         "micro_batch": scale.micro_batch,
         "processes": max(scale.gpus, 1),
