@@ -20,6 +20,7 @@ from grpo_replay.study.cells import (
 )
 from grpo_replay.study.config import Study
 from grpo_replay.study.file import load_study
+from grpo_replay.tasks.math import task
 
 STUDIES = Path(__file__).parents[2] / "config" / "studies"
 
@@ -95,3 +96,16 @@ def test_a_further_setting_of_sampling_makes_no_finished_answers_stale() -> None
 
     assert Further(**settings).given() == SamplingSettings(**settings).given() == settings
     assert Further(**settings, min_p=0.1).given() == {**settings, "min_p": 0.1}
+
+
+def test_an_edited_prompt_is_another_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all of them, trained or not."""
+    study = load_study(STUDIES / "nano.yaml")
+    cells = expand(study).values()
+    before = [(training_settings(study, cell), resolve(study, cell)) for cell in cells]
+    monkeypatch.setattr(task, "PROMPT", task.PROMPT + " Be brief.")
+    after = [(training_settings(study, cell), resolve(study, cell)) for cell in cells]
+    assert all(
+        trained != again and whole != whole_again
+        for (trained, whole), (again, whole_again) in zip(before, after, strict=True)
+    )

@@ -228,6 +228,19 @@ def test_a_changed_score_scores_again_and_nothing_else(finished: Workflow, tmp_p
     assert jobs == {"score_cell": len(CELLS), "cells": 1}
 
 
+def test_an_edited_prompt_makes_models_and_answers_again(
+    finished: Workflow, tmp_path: Path
+) -> None:
+    workflow = Workflow(tmp_path / "asked")
+    shutil.copytree(finished.folder, workflow.folder, symlinks=True)
+    prompts = workflow.folder / "src" / "grpo_replay" / "tasks" / "math" / "task.py"
+    prompts.write_text(prompts.read_text().replace("reason step by step", "be brief"))
+    jobs = workflow.jobs("cells", "retrain=True")
+    assert jobs["make_base_model"] == 1 and jobs["train_policy"] == len(CELLS) - 1
+    assert jobs["sample_answers"] == jobs["score_cell"] == len(CELLS)
+    assert not jobs.keys() & {"make_problems", "make_benchmark"}
+
+
 def test_our_own_accuracies_can_exist(finished: Workflow) -> None:
     """Means of n problems x k samples: the check that finds two rows of the paper's Table 1."""
     scores = pd.read_parquet(finished.results / "scores.parquet")

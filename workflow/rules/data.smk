@@ -51,6 +51,7 @@ rule make_base_model:
         parameters=lambda wildcards: cells.model_parameters(scale_of(wildcards)),
     params:
         **TASK,
+        prompt=lambda wildcards: cells.prompt(STUDY),
         version=versions.MODEL_VERSION,
         model=lambda wildcards: cells.base_model(scale_of(wildcards)),
         problems=cells.deciding(STUDY.problems),
@@ -75,6 +76,7 @@ rule warm_start:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
         **TASK,
+        prompt=lambda wildcards: cells.prompt(STUDY),
         version=versions.MODEL_VERSION,
         settings=cells.deciding(STUDY.warm_start) if STUDY.warm_start else {},
     script:
@@ -96,6 +98,7 @@ rule select_prompts:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
         **TASK,
+        prompt=lambda wildcards: cells.prompt(STUDY),
         version=versions.PROBLEMS_VERSION,
         settings=cells.deciding(STUDY.prompt_selection) if STUDY.prompt_selection else {},
     script:

@@ -15,6 +15,7 @@ rule sample_answers:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
         position=lambda wildcards: RUN.position(wildcards.cell),
     params:
+        prompt=lambda wildcards: cells.prompt(STUDY),
         settings=lambda wildcards: cells.evaluation_settings(STUDY, cell_of(wildcards)),
         benchmarks=list(STUDY.benchmarks),
         work=str(CELL.sampling_checkpoints),

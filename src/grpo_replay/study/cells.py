@@ -144,6 +144,11 @@ def deciding(section: Strict, exclude: Set[str] = frozenset()) -> dict[str, Any]
     return section.model_dump(mode="json", exclude=set(exclude), exclude_defaults=True)
 
 
+def prompt(study: Study) -> list[dict[str, str]]:
+    """What a problem is asked with: models are made, trained and sampled anew when it is edited."""
+    return study.task.messages({"problem": "{question}", "options": ["{option}"]})
+
+
 def base_model(scale: Scale) -> dict:
     """What decides a base model; not the number of its parameters, which is for the plan and for
     the check of what was fetched.
@@ -199,6 +204,7 @@ def resolve(study: Study, cell: Cell) -> dict:
         "cell": cell.model_dump(),
         "study": study.study,
         **asked(study.task),
+        "prompt": prompt(study),
         "model": base_model(study.scales[cell.scale]),
         "problems": deciding(study.problems),
         "warm_start": study.warm_start and deciding(study.warm_start),
@@ -228,6 +234,7 @@ def training_settings(study: Study, cell: Cell) -> dict:
     return {
         "algorithm_version": ALGORITHM_VERSION,
         "study": study.study,
+        "prompt": prompt(study),
         "cell": cell.model_dump(),
         "micro_batch": scale.micro_batch,
         "processes": max(scale.gpus, 1),
