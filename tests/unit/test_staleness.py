@@ -68,7 +68,7 @@ def settings_of(study: Study) -> list[Any]:
         *([training_settings(study, cell), evaluation_settings(study, cell)] for cell in cells),
         *(resolve(study, cell) for cell in cells),
         *map(base_model, study.scales.values()),
-        *map(benchmark_problems, study.benchmarks.values()),
+        *(benchmark_problems(study, benchmark) for benchmark in study.benchmarks.values()),
     ]
 
 
