@@ -17,6 +17,8 @@ from sympy.logic.boolalg import Boolean
 _NORMAL = NormalizationConfig(
     basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="none"
 )
+
+
 def _word(words: str) -> re.Pattern[str]:
     """Match one of these words between two members of a list, bare or as text."""
     wrapped = rf"\\(?:text|mbox|mathrm)\s*\{{\s*,?\s*(?:{words})\s*\}}"
@@ -36,7 +38,11 @@ _UNREAD = re.compile(
     r"\\(?:l|c|d|v)?dots|\.\.\.|['\"]|\\(?:text|mbox|mathrm)\b|(?<![A-Za-z\\])or(?![A-Za-z])"
     r"|\\(?:approx|sim|neg|not)\b|\\pmod\b|\\equiv\b|\\Theta|\\Omega|:|#|&(?!.*\\end)|\?"
 )
-_DOMAIN = re.compile(r"\s*,\s*(?:\\text\{\s*where\s*\})?\s*[a-z]\s*\\in\s*\\mathbb\s*\{?[ZN]\}?$")
+_GAP = r"(?:\s|\\[,;: ]|\\q?quad\b)*"
+_DOMAIN = re.compile(
+    rf"{_GAP}(?:,{_GAP}|\({_GAP}|(?=\\text))(?:\\text\{{\s*(?:where|for|with)\s*\}}{_GAP})?"
+    rf"[a-z]{_GAP}\\in{_GAP}\\math(?:bb|bf)\s*\{{?Z\}}?{_GAP}\)?$"
+)
 _WHOLE_DECIMAL = re.compile(r"(?<![\d.])(\d+)\.0+(?!\d)")
 _ONE_I = re.compile(r"(?<![\d.,^_}])1i(?![A-Za-z])")
 _RAISED_FRACTION = re.compile(r"\^(\\frac\{[^{}]*\}\{[^{}]*\})")
