@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from grpo_replay.study_file import load_study
 from scripted import TINY, cell_settings, tiny_study
 
 from grpo_replay.errors import ConfigError
 from grpo_replay.files import read_json, write_json
+from grpo_replay.study.file import load_study
 from grpo_replay.tasks.problems import make_problems
 from grpo_replay.training.records import TrainingRecords
 from grpo_replay.training.run_training import build_trainer

@@ -41,13 +41,17 @@ What `grade` decides, and where math-verify differs (mv):
 - mixed numbers: `1\frac45`, `1 4/5` are 9/5; 14/5 is not
 - bases: 52_8: base may be left out or put in words (`52\text{ (base 8)}`), another base is wrong,
   42 is wrong; a gold without base takes the value (mv ignores the base)
-- degrees: `90^\circ` is 90, not pi/2
+- degrees: `90^\circ` is 90, neither pi/2 nor 90%
 - plus-minus: `1 \pm a`, `\frac{1 \pm a}{2}` are lists of both values (all upper signs, all lower
   signs); one of them is wrong (mv: the second is unparsed)
 - (a,b): order counts, also when one side is a bare list; against \{a,b\} wrong (mv: right)
 - a,b and \{a,b\}: neither order nor repetition counts, braces may be left out
 - intervals: kind of bracket counts; an inequality and its interval are equal either way (mv: gold
-  inequality only); two inequalities joined by "or" are not read as a union
+  inequality only); inequalities joined by "or" are the union, by "and" what both allow
+- ratios and times (`forms.py`): part by part, as numbers: 1:2 is `1 : 2`, neither 2:4 nor 1/2; AM
+  and PM count
+- congruences: the same residues to the same modulus: x \equiv 3 \pmod 7 is 10 \pmod 7
+- `\text{OR}` in capitals between equal values: any one of them
 - assignment: `x=5` and 5 are equal; `y=5` for `x=5` is wrong; `5x-7y=0` needs the equation
 - options: gold (C): `C`, `c`, `(C)`, `C.`, `(C) 5`, `\text{Option C}` are right; (C) beside another
   option is wrong; the option's content without its letter is wrong
@@ -55,6 +59,11 @@ What `grade` decides, and where math-verify differs (mv):
 - letter case of symbols: ignored, as math-verify does
 - out of CPU time: wrong, and `timed_out`
 - whatever is raised, or ends the grading process (memory, a signal): wrong, with its `error`
+Where the training reward differs from `grade`: it compares texts alone, as the paper does, so an
+equal value in another form (0.5 for 1/2, members of a set in another order)
+costs the reward but not the grade; it reads the last 500 characters, `grade` the last 100,000; it
+drops degree signs and the usual unit words without asking whether two units agree, where `grade`
+refuses 5 km for 5 cm. A gold must be right against itself under both (`check_gold`).
 """
 
 from .boxes import last_boxed

@@ -29,6 +29,7 @@ _LEAD_IN = re.compile(
     rf"^\\(?:text|mbox|textbf|mathrm)\{{\s*{EMPTY_WORDS}\}}\s*[:=]?\s*(?=\S)", re.IGNORECASE
 )
 _EMPTY_TEXT = re.compile(r"\\(?:text|mbox)\{[ .,;:]{0,3}\}$")
+_BRACED = re.compile(r"^\{([^{}]*)\}$")  # what a decoration around the whole leaves behind
 _WORDED_NUMBER = re.compile(r"\\(?:text|mbox)\{\s*(-?\d[\d.,]*+)(?![\d/])[^{}\d]*\}")
 
 
@@ -39,13 +40,14 @@ def clean(answer: str) -> str:
     """
     if len(answer) > MAX_CHARACTERS:
         return answer
-    text = _BLANKS.sub(" ", unicodedata.normalize("NFC", answer).translate(_SIGNS)).strip()
-    text = _ROOT_SIGN.sub(r"\\sqrt{\1}", text)
-    text = _SPACING.sub("", re.sub(r"(?<!\\)(?:\$|\\[()\[\]])", "", text)).strip()
+    text = _ROOT_SIGN.sub(r"\\sqrt{\1}", unicodedata.normalize("NFC", answer).translate(_SIGNS))
+    text = _SPACING.sub("", re.sub(r"(?<!\\)(?:\$|\\[()\[\]])", "", text))
+    text = _BLANKS.sub(" ", text).strip()
     text = _without_tail(_LEAD_IN.sub("", _without_tail(text)).strip())
     text = worded[1] if (worded := _WORDED_NUMBER.fullmatch(text)) else text
     text = _RUN.sub(lambda m: _without_separators(m[0]), text)
-    return respell(_SPACED_NUMBER.sub(lambda m: m[0].replace(" ", ""), text)).strip()
+    text = respell(_SPACED_NUMBER.sub(lambda m: m[0].replace(" ", ""), text)).strip()
+    return _BRACED.sub(r"\1", text).replace(r"\{ \}", r"\{\}")
 
 
 def _without_tail(text: str) -> str:

@@ -1,4 +1,4 @@
-r"""Answers that are no LaTeX expression: ratios, times, congruences, `\mid`, lists with dots.
+r"""Answers that are no LaTeX expression: ratios, times of day, congruences, `\mid`, dots.
 
 The grammar reads none of them, so they are compared as texts in one spelling, and part by part as
 exact numbers. No more than that: 1:2 is not 2:4, nor 4:30 PM 4:30, since a time looks like a ratio.

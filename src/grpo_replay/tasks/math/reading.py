@@ -38,7 +38,11 @@ _UNREAD = re.compile(
     r"\\(?:l|c|d|v)?dots|\.\.\.|['\"]|\\(?:text|mbox|mathrm)\b|(?<![A-Za-z\\])or(?![A-Za-z])"
     r"|\\(?:approx|sim|neg|not)\b|\\pmod\b|\\equiv\b|\\Theta|\\Omega|:|#|&(?!.*\\end)|\?"
 )
-_DOMAIN = re.compile(r"\s*,\s*(?:\\text\{\s*where\s*\})?\s*[a-z]\s*\\in\s*\\mathbb\s*\{?[ZN]\}?$")
+_GAP = r"(?:\s|\\[,;: ]|\\q?quad\b)*"
+_DOMAIN = re.compile(
+    rf"{_GAP}(?:,{_GAP}|\({_GAP}|(?=\\text))(?:\\text\{{\s*(?:where|for|with)\s*\}}{_GAP})?"
+    rf"[a-z]{_GAP}\\in{_GAP}\\math(?:bb|bf)\s*\{{?Z\}}?{_GAP}\)?$"
+)
 _WHOLE_DECIMAL = re.compile(r"(?<![\d.])(\d+)\.0+(?!\d)")
 _ONE_I = re.compile(r"(?<![\d.,^_}])1i(?![A-Za-z])")
 _RAISED_FRACTION = re.compile(r"\^(\\frac\{[^{}]*\}\{[^{}]*\})")

@@ -63,6 +63,8 @@ def aligned(gold: str, answer: str) -> tuple[str, str]:
     """Write out what math-verify cannot read: both signs of a plus-minus, ratios, and a bare list
     as a tuple when the other side is a tuple, so that the order counts.
     """
+    if len(gold) > MAX_CHARACTERS or len(answer) > MAX_CHARACTERS:
+        return gold, answer
     gold, answer = in_parts(_both_signs(gold), _both_signs(answer))
     kinds = _kind(gold), _kind(answer)
     if kinds == ("tuple", "list"):
@@ -80,6 +82,8 @@ def _same_number(gold: str, answer: str) -> bool | None:
     g, a = read_number(gold), read_number(answer)
     if g is None or a is None:
         return None
+    if (g.percent and a.degrees) or (g.degrees and a.percent):
+        return False
     if g.percent != a.percent:  # left out, or worked in: 50% is answered by 50 and by 0.5
         of_hundred, bare = (g.value, a.value) if g.percent else (a.value, g.value)
         return bare in (of_hundred, of_hundred / 100)

@@ -9,38 +9,11 @@ import re
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[^\\]", re.DOTALL)
 _SYNONYMS = {r"\varnothing": r"\emptyset", r"\dfrac": r"\frac", r"\tfrac": r"\frac",
              r"\cfrac": r"\frac", r"\lbrace": r"\{", r"\rbrace": r"\}"}  # fmt: skip
-_SIZES = frozenset(
-    rf"\{name}"
-    for name in [
-        "tiny",
-        "small",
-        "normalsize",
-        "large",
-        "Large",
-        "LARGE",
-        "huge",
-        "Huge",
-        "big",
-        "Big",
-        "bigg",
-        "Bigg",
-        "bigl",
-        "bigr",
-        "Bigl",
-        "Bigr",
-        "biggl",
-        "biggr",
-        "Biggl",
-        "Biggr",
-        "displaystyle",
-        "textstyle",
-        "bf",
-        "rm",
-        "it",
-        "boldmath",
-        "limits",
-    ]
+_SIZE_NAMES = (
+    "tiny small normalsize large Large LARGE huge Huge big Big bigg Bigg bigl bigr Bigl Bigr "
+    "biggl biggr Biggl Biggr displaystyle textstyle bf rm it boldmath limits"
 )
+_SIZES = frozenset(rf"\{name}" for name in _SIZE_NAMES.split())
 _DECORATING = {r"\underline": 0, r"\underbrace": 0, r"\boldsymbol": 0, r"\bm": 0, r"\fbox": 0,
                r"\mathbf": 0, r"\color": 1, r"\textcolor": 1, r"\colorbox": 1}  # fmt: skip
 _UPRIGHT = frozenset({r"\mathrm", r"\mathit", r"\mathsf", r"\operatorname", r"\text", r"\textrm"})
