@@ -92,6 +92,7 @@ rule select_prompts:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
         **TASK,
+        **cells.asked_rewards(STUDY),
         settings=(STUDY.prompt_selection.model_dump(mode="json") if STUDY.prompt_selection else {}),
     script:
         "../scripts/select_prompts.py"

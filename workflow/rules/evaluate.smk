@@ -36,6 +36,7 @@ rule grade_answers:
     resources:
         position=lambda wildcards: RUN.position(wildcards.cell),
     params:
+        **cells.benchmark_tasks(STUDY),
         # No input: stored samples are graded also where the model is no more.
         model=lambda wildcards: str(RUN.policy(wildcards.cell)),
         k={name: benchmark.k for name, benchmark in STUDY.benchmarks.items()},

@@ -16,4 +16,5 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}"):
         Path(snakemake.output[0]).parent,
         timeout=params.timeout,
         workers=snakemake.threads,
+        tasks=params.get("tasks"),
     )

@@ -9,6 +9,7 @@ import pandas as pd
 
 from grpo_replay.errors import DataError
 from grpo_replay.files import read_json, write_text
+from grpo_replay.results.grades import verdicts_in
 from grpo_replay.results.layout import CellFiles
 from grpo_replay.statistics import intervals, metrics
 from grpo_replay.study.cells import config_hash
@@ -16,8 +17,6 @@ from grpo_replay.study.cells import config_hash
 _GRADE_COLUMNS = [
     "problem_id",
     "sample_id",
-    "correct",
-    "grade_paper",
     "timed_out",
     "n_tokens",
     "finish_reason",
@@ -67,7 +66,8 @@ def _check_provenance(cell: CellFiles, content: dict) -> None:
 
 def _read_grades(path: Path, k: int) -> pd.DataFrame:
     """Return the graded samples, sorted by problem and sample, k rows a problem."""
-    frame = pd.read_parquet(path, columns=_GRADE_COLUMNS)
+    frame = pd.read_parquet(path)
+    frame = frame[[*_GRADE_COLUMNS, *verdicts_in(frame.columns)]]
     if frame.empty:
         raise DataError(f"{path}: no graded samples; delete it and run grade_answers again")
     missing = frame.isna().to_numpy()
@@ -100,7 +100,6 @@ def _score_benchmark(frame: pd.DataFrame, k: int) -> dict:
     length_PK = frame["n_tokens"].to_numpy(dtype=float).reshape(-1, k)
     accuracy_P, length_P = 100.0 * correct_PK.mean(axis=1), length_PK.mean(axis=1)
     of_correct, of_incorrect = metrics.length_by_correctness(length_PK, correct_PK)
-    paper_PK = frame["grade_paper"].to_numpy(dtype=bool).reshape(-1, k)
     return {
         "n_problems": len(accuracy_P),
         "k": k,
@@ -112,13 +111,20 @@ def _score_benchmark(frame: pd.DataFrame, k: int) -> dict:
         **_interval("mean_length", length_P, proportion=False),
         "mean_length_correct": _number(of_correct),
         "mean_length_incorrect": _number(of_incorrect),
-        "avg_at_k_paper": metrics.avg_at_k(paper_PK),
+        "avg_at_k_paper": _avg_by_the_paper(frame, k),
         "truncated_percent": float(100.0 * (frame["finish_reason"] == "length").mean()),
         "timed_out": int(frame["timed_out"].sum()),
         "problem_ids": frame["problem_id"].iloc[::k].tolist(),
         "problem_accuracy": accuracy_P.tolist(),
         "problem_length": length_P.tolist(),
     }
+
+
+def _avg_by_the_paper(frame: pd.DataFrame, k: int) -> float | None:
+    """avg@k by the verifier `paper`; None of a task that has none."""
+    if "grade_paper" not in frame:
+        return None
+    return metrics.avg_at_k(frame["grade_paper"].to_numpy(dtype=bool).reshape(-1, k))
 
 
 def _interval(name: str, values_P: np.ndarray, proportion: bool = True) -> dict:

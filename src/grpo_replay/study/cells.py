@@ -24,8 +24,9 @@ ALGORITHM_VERSION = 1
 # Raise when a change of the sampling code changes which answers are drawn: all cells are then
 # sampled again, and none is trained.
 SAMPLER_VERSION = 2
-# Raise with every change of a verdict: all stored samples are then graded again.
-GRADER_VERSION = 3
+# Raise with every change of a verdict, or of what a file of grades holds: all stored samples are
+# then graded again.
+GRADER_VERSION = 4
 BASE = "base"
 
 
