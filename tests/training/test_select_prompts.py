@@ -11,7 +11,9 @@ from grpo_replay.evaluation.select_prompts import select_prompts
 from grpo_replay.models.config import WarmStart
 from grpo_replay.models.warm_start import boxed_solution, warm_start
 from grpo_replay.tasks.config import PromptSelection
+from grpo_replay.tasks.math.task import Math
 from grpo_replay.tasks.problems import read_problems
+from grpo_replay.tasks.rewards import Reward
 
 WARM_START = WarmStart(
     file="unused.jsonl", steps=120, batch_size=8, learning_rate=1e-2, max_tokens=200, seed=1
@@ -73,3 +75,24 @@ def test_candidates_are_the_shortest_and_none_mixed_is_an_error(
     with pytest.raises(DataError, match="none of 1 candidates"):
         select_prompts(model_folder, PROBLEMS, one, tmp_path / "kept.jsonl")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_mixed_is_what_the_rewards_of_the_study_say(model_folder: Path, tmp_path: Path) -> None:
+    """The undecided problem is not mixed where both of its answers are worth the same."""
+
+    def boxed(completions: list, problem_id: list[str], **_: object) -> list[float | None]:
+        boxes = [completion[0]["content"].count("boxed{1}") for completion in completions]
+        return [
+            None if name != "coin" else 1.0 + n for n, name in zip(boxes, problem_id, strict=True)
+        ]
+
+    def same(completions: list, **_: object) -> list[float]:
+        return [0.1] * len(completions)
+
+    by_box, equal = (Reward(f.__name__, f.__name__, 0.3, f, None) for f in (boxed, same))
+    task, output = Math(), tmp_path / "kept.jsonl"
+    select_prompts(model_folder, PROBLEMS, SELECTION, output, task, [equal, by_box])
+    (kept,) = read_problems(output)
+    assert kept["id"] == "coin" and 0 < kept["first_pass_correct"] < SELECTION.rollouts
+    with pytest.raises(DataError, match="none of 3 candidates"):
+        select_prompts(model_folder, PROBLEMS, SELECTION, output, task, [equal])

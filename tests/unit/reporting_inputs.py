@@ -119,7 +119,7 @@ def write_grades(path: Path, correct_PK: np.ndarray, lengths_PK: np.ndarray | No
             "sample_id": np.tile(np.arange(k), n),
             "correct": correct_PK.ravel(),
             "grade_paper": False,
-            "training_reward": np.where(correct_PK.ravel(), 1.0, -1.0),
+            "grade_training": correct_PK.ravel(),
             "extracted": "1",
             "method": "verify",
             "timed_out": False,

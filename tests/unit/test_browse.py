@@ -63,7 +63,7 @@ def write_answers(cell: Path) -> None:
     graded = keys.assign(
         correct=[True, False, True, True],
         grade_paper=[True, True, True, True],
-        training_reward=[1.0, -1.0, 1.0, -1.0],
+        grade_training=[True, False, True, False],
         extracted=["0", "3", "1", "1"],
         method=["same text", "number", "number", "number"],
         timed_out=False,
@@ -153,7 +153,7 @@ def test_samples_stand_beside_their_own_verdicts(results: Path) -> None:
     second = samples[samples["cell"] == OURS].set_index("sample_id").loc[1]
     assert second["text"] == ANSWER and second["extracted"] == "3"
     assert (second["correct"], second["grade_paper"]) == (False, True)
-    assert (second["training_reward"], second["decided_by"]) == (-1.0, "number")
+    assert (second["grade_training"], second["decided_by"]) == (False, "number")
 
 
 def test_disagreements_are_all_and_only_the_samples_judged_differently(results: Path) -> None:

@@ -78,8 +78,7 @@ def test_three_verifiers_side_by_side(grade: Callable[[], list[dict[str, Any]]])
     ]  # fmt: skip
     assert [row["correct"] for row in rows] == [True, True, False, False]
     assert [row["grade_paper"] for row in rows] == [True, True, True, False]  # "2" has no box
-    assert rows[1]["training_reward"] == 1.0
-    assert [row["training_reward"] for row in rows[2:]] == [-1.0, -1.0]
+    assert [row["grade_training"] for row in rows[1:]] == [True, False, False]
     assert [row["extracted"] for row in rows] == ["0.5", "\\frac{1}{2}", None, "3"]
     assert [row["n_tokens"] for row in rows] == [5, 6, 5, 6]
     assert not any(row["timed_out"] or row["timed_out_paper"] for row in rows)

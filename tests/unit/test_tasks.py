@@ -162,9 +162,10 @@ def test_a_task_is_in_what_it_decides_and_a_benchmarks_own_only_there() -> None:
     assert evaluation_settings(study, cell)["tasks"] == {name: {"kind": "clock"}}
     assert benchmark_problems(study, study.benchmarks[name])["task"] == {"kind": "clock"}
     assert Study.model_validate(study.model_dump(mode="json")) == study
-    whole = tiny(task={"kind": "choice", "options": 5})
-    assert training_settings(whole, cell)["task"] == {"kind": "choice", "options": 5}
-    assert task_of({"kind": "choice", "options": 5}) == whole.task
+    whole = tiny(task={"kind": "clock"})
+    assert training_settings(whole, cell)["task"] == {"kind": "clock"}
+    assert task_of({"kind": "choice", "options": 5}) == Choice(options=5)
+    assert Choice(options=5).identity() == {"kind": "choice", "options": 5}
     assert evaluation_settings(whole, cell)["tasks"].keys() == whole.benchmarks.keys()
 
 
@@ -202,6 +203,15 @@ def test_a_task_of_ones_own_is_named_by_its_path_and_known_by_its_file(
     file.write_text(OWN.replace("exclamation marks", "marks"))
     with pytest.raises(ValidationError, match="the file of own_task:Loud has changed"):
         task_of(identity)
+
+
+def test_a_task_that_cannot_ask_the_clock_is_refused_before_a_job() -> None:
+    choice, content = {"kind": "choice"}, read_yaml(TINY)
+    with pytest.raises(ValidationError, match="problems: source clock does not fit its task: opt"):
+        tiny(task=choice)
+    content["benchmarks"]["clock3"]["task"] = choice
+    with pytest.raises(ValidationError, match="benchmarks.clock3: source clock does not fit"):
+        Study.model_validate(content)
 
 
 @pytest.mark.parametrize(

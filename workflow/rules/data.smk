@@ -98,6 +98,7 @@ rule select_prompts:
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
         **TASK,
+        **cells.asked_rewards(STUDY),
         prompt=lambda wildcards: cells.prompt(STUDY),
         version=versions.PROBLEMS_VERSION,
         settings=cells.deciding(STUDY.prompt_selection) if STUDY.prompt_selection else {},

@@ -19,4 +19,5 @@ with job(snakemake.log[0], f"cell {snakemake.resources.position} {cell}"), recor
         Path(snakemake.output[0]).parent,
         timeout=params.timeout,
         workers=snakemake.threads,
+        tasks=params.get("tasks"),
     )

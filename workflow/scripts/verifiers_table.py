@@ -1,4 +1,4 @@
-"""Tabulate where the three verifiers of the study's answers disagree."""
+"""Tabulate where the verifiers of the study's answers disagree."""
 
 from pathlib import Path
 

@@ -1,10 +1,10 @@
-"""Grades stored samples by three verifiers: the tables' own, the paper's, and the training reward.
+"""Grades stored samples by the verifiers of each benchmark's task.
 
 Only stored text is read, so a better grader re-grades a whole study without a GPU.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,28 +21,14 @@ from grpo_replay.evaluation.sample_files import (
     write_parquet,
 )
 from grpo_replay.files import digest, file_digest, folder_digest, read_json
+from grpo_replay.results.grades import grade_schema, timed_out_columns, verdict_columns
 from grpo_replay.results.kept import keep, kept_record, link
 from grpo_replay.results.layout import MANIFEST
 from grpo_replay.study.versions import GRADER_VERSION
-from grpo_replay.tasks.math import Grade, grade_many, grade_paper_many, guarded_training_reward
+from grpo_replay.tasks.any_task import task_of
 from grpo_replay.tasks.problems import read_problems
+from grpo_replay.tasks.task import Grade, Task
 
-GRADE_SCHEMA = pa.schema(
-    [
-        ("problem_id", pa.string()),
-        ("sample_id", pa.int64()),
-        ("correct", pa.bool_()),
-        ("grade_paper", pa.bool_()),
-        ("training_reward", pa.float64()),
-        ("extracted", pa.string()),
-        ("method", pa.string()),
-        ("timed_out", pa.bool_()),
-        ("timed_out_paper", pa.bool_()),
-        ("errors", pa.string()),
-        ("n_tokens", pa.int64()),
-        ("finish_reason", pa.string()),
-    ]
-)
 REPAIR = "remove the samples and sample again"
 # An answer without a verdict counts as wrong, so an accuracy may be too low by their share: one
 # point is what methods differ by. A few may pass where one odd answer is already 1 % of them.
@@ -57,13 +43,14 @@ def grade_answers(
     output: Path,
     timeout: float,
     workers: int,
+    tasks: Mapping[str, dict[str, Any]] | None = None,
 ) -> None:
     """Grade every sample and write `output`/<benchmark>.parquet, one row a sample; grades of these
     samples, answers and grader that are there already stay as they are.
 
-    `correct` (from which tables are made), `grade_paper` (math-verify on the raw text) and
-    `training_reward` (+1 or -1) stand side by side. Answers that are `timed_out`, or whose judging
-    raised (`errors` names verifier and exception), count as wrong.
+    `correct` is the word of the task's first verifier, from which tables are made; those of the
+    others stand beside it (`grade_paper`, `grade_training`). Answers that are `timed_out`, or whose
+    judging raised (`errors` names verifier and exception), count as wrong.
 
     Args:
         samples: Folder that `sample_answers` wrote.
@@ -74,6 +61,7 @@ def grade_answers(
             `output`/kept/.
         timeout: Seconds of CPU time that one answer may cost a verifier.
         workers: Grading processes, started once for all benchmarks.
+        tasks: Identity of each benchmark's task by name; one that is left out is mathematics.
 
     Raises:
         DataError: on samples that are missing, doubled, of an unknown problem, of another model,
@@ -87,60 +75,91 @@ def grade_answers(
         for name, own in problems.items()
     }
     golds = {name: {row["id"]: row["answer"] for row in own} for name, own in problems.items()}
-    made_from = {name: _made_from(manifest, name, golds[name], timeout) for name in rows}
+    asked = {name: (tasks or {}).get(name) for name in rows}
+    made_from = {n: _made_from(manifest, n, golds[n], asked[n], timeout) for n in rows}
     outputs = {name: output / f"{name}.parquet" for name in rows}
     records = {name: kept_record(path) for name, path in outputs.items()}
-    stale = {
-        name: own
-        for name, own in rows.items()
-        if (records[name] or {}).get("made_from") != made_from[name]
-    }
-    graded = _grade_all(stale, golds, timeout, workers)
+    stale = [n for n in rows if (records[n] or {}).get("made_from") != made_from[n]]
+    task_by_name = {name: task_of(asked[name]) for name in stale}
+    graded: dict[str, list[Row]] = {}
+    for task, names in _by_task(task_by_name):
+        of_task = {name: rows[name] for name in names}
+        graded |= _grade_all(task, of_task, golds, timeout, workers)
     for name, own in graded.items():
         _check_unjudged(outputs[name], own, timeout)
     for name, own in graded.items():
-        records[name] = keep(outputs[name], {"made_from": made_from[name]}, partial(_write, own))
+        write = partial(_write, own, task_by_name[name])
+        records[name] = keep(outputs[name], {"made_from": made_from[name]}, write)
     for name, path in outputs.items():
         link(path, records[name])
 
 
 def _made_from(
-    manifest: dict[str, Any], name: str, golds: dict[str, str], timeout: float
+    manifest: dict[str, Any],
+    name: str,
+    golds: dict[str, str],
+    task: dict[str, Any] | None,
+    timeout: float,
 ) -> dict[str, Any]:
     """What decides the grades of one benchmark: while it stays, they do."""
     return {
         "grader_version": GRADER_VERSION,
+        "task": task,
         "timeout_seconds": timeout,
         "samples_sha256": manifest["files"][name]["sha256"],
         "answers_sha256": digest(golds),
     }
 
 
+def _by_task(task_by_name: Mapping[str, Task]) -> list[tuple[Task, list[str]]]:
+    """The benchmarks of each task, which are graded together."""
+    groups: list[tuple[Task, list[str]]] = []
+    for name, task in task_by_name.items():
+        known = next((names for other, names in groups if other == task), None)
+        if known is None:
+            groups.append((task, [name]))
+        else:
+            known.append(name)
+    return groups
+
+
 def _grade_all(
-    rows: dict[str, list[Row]], golds: dict[str, dict[str, str]], timeout: float, workers: int
+    task: Task,
+    rows: dict[str, list[Row]],
+    golds: dict[str, dict[str, str]],
+    timeout: float,
+    workers: int,
 ) -> dict[str, list[Row]]:
-    """Grade the samples of some benchmarks, with one start of the processes."""
+    """Grade the samples of a task's benchmarks, with one start of a verifier's processes."""
     pairs = [(golds[name][row["problem_id"]], row["text"]) for name in rows for row in rows[name]]
-    ours = iter(grade_many(pairs, workers=workers, timeout=timeout))
-    paper = iter(grade_paper_many(pairs, workers=workers, timeout=timeout))
-    return {
-        name: [
-            _grade_row(row, golds[name][row["problem_id"]], next(ours), next(paper)) for row in own
-        ]
-        for name, own in rows.items()
-    }
+    verdicts = iter(_verdicts(task, pairs, workers, timeout))
+    return {name: [_grade_row(row, next(verdicts)) for row in own] for name, own in rows.items()}
 
 
-def _write(graded: list[Row], path: Path) -> dict[str, Any]:
-    write_parquet(path, pa.Table.from_pylist(graded, schema=GRADE_SCHEMA))
+def _verdicts(
+    task: Task, pairs: list[tuple[str, str]], workers: int, timeout: float
+) -> list[dict[str, Grade]]:
+    """What each verifier says of each (gold, text) pair, by its name."""
+    found = {}
+    for name, verify in task.verifiers.items():
+        found[name] = verify(pairs, workers=workers, timeout=timeout)
+        if len(found[name]) != len(pairs):
+            raise DataError(
+                f"task {task.identity()['kind']}: verifier {name} gave {len(found[name])} grades "
+                f"for {len(pairs)} answers: mend it, it must give one for each"
+            )
+    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def _write(graded: list[Row], task: Task, path: Path) -> dict[str, Any]:
+    write_parquet(path, pa.Table.from_pylist(graded, schema=grade_schema([*task.verifiers])))
     return {}
 
 
 def _check_unjudged(path: Path, graded: list[Row], timeout: float) -> None:
     """Name the answers that count as wrong without a verdict; refuse them if they are many."""
-    unjudged = [
-        row for row in graded if row["timed_out"] or row["timed_out_paper"] or row["errors"]
-    ]
+    late = [column for column in graded[0] if column.startswith("timed_out")]
+    unjudged = [row for row in graded if row["errors"] or any(row[column] for column in late)]
     if not unjudged:
         return
     allowed = max(FEW_UNJUDGED, int(MAX_UNJUDGED_SHARE * len(graded)))
@@ -154,26 +173,23 @@ def _check_unjudged(path: Path, graded: list[Row], timeout: float) -> None:
     if len(unjudged) > allowed:
         raise DataError(
             f"{found}; at most {allowed} may count as wrong without one: raise "
-            "evaluation.grade_timeout_seconds; mend tasks/math where it raises; where the model "
+            "evaluation.grade_timeout_seconds; mend the verifier where it raises; where the model "
             "writes what no time decides, raise MAX_UNJUDGED_SHARE in evaluation/grade.py"
         )
     warnings.warn(f"{found}; they count as wrong", GrpoReplayWarning, stacklevel=2)
 
 
-def _grade_row(row: Row, gold: str, ours: Grade, paper: Grade) -> dict[str, Any]:
-    reward = guarded_training_reward(row["text"], gold)
-    errors = {"training": reward.error, "evaluation": ours.error, "paper": paper.error}
+def _grade_row(row: Row, verdicts: Mapping[str, Grade]) -> Row:
+    first = next(iter(verdicts.values()))
+    columns, late = verdict_columns(verdicts), timed_out_columns(verdicts)
     return {
         "problem_id": row["problem_id"],
         "sample_id": row["sample_id"],
-        "correct": ours.correct,
-        "grade_paper": paper.correct,
-        "training_reward": reward.value,
-        "extracted": ours.extracted,
-        "method": ours.method,
-        "timed_out": ours.timed_out,
-        "timed_out_paper": paper.timed_out,
-        "errors": "; ".join(f"{name}: {error}" for name, error in errors.items() if error),
+        **{columns[name]: grade.correct for name, grade in verdicts.items()},
+        "extracted": first.extracted,
+        "method": first.method,
+        **{late[name]: grade.timed_out for name, grade in verdicts.items()},
+        "errors": "; ".join(f"{name}: {g.error}" for name, g in verdicts.items() if g.error),
         "n_tokens": row["n_tokens"],
         "finish_reason": row["finish_reason"],
     }

@@ -9,6 +9,7 @@ import pandas as pd
 
 from grpo_replay.errors import DataError
 from grpo_replay.files import read_json, write_text
+from grpo_replay.results.grades import verdicts_in
 from grpo_replay.results.layout import CellFiles
 from grpo_replay.statistics import intervals
 from grpo_replay.statistics.evaluation_metrics import (
@@ -21,8 +22,6 @@ from grpo_replay.study.cells import config_hash
 _GRADE_COLUMNS = [
     "problem_id",
     "sample_id",
-    "correct",
-    "grade_paper",
     "timed_out",
     "n_tokens",
     "finish_reason",
@@ -72,7 +71,8 @@ def _check_provenance(cell: CellFiles, content: dict) -> None:
 
 def _read_grades(path: Path, k: int) -> pd.DataFrame:
     """Return the graded samples, sorted by problem and sample, k rows a problem."""
-    frame = pd.read_parquet(path, columns=_GRADE_COLUMNS)
+    frame = pd.read_parquet(path)
+    frame = frame[[*_GRADE_COLUMNS, *verdicts_in(frame.columns)]]
     if frame.empty:
         raise DataError(f"{path}: no graded samples; delete it and run grade_answers again")
     missing = frame.isna().to_numpy()
@@ -106,7 +106,7 @@ def _score_benchmark(frame: pd.DataFrame, k: int) -> dict:
 
     answers = Answers(
         correct_PK=of_samples(frame["correct"], bool),
-        paper_PK=of_samples(frame["grade_paper"], bool),
+        paper_PK=of_samples(frame["grade_paper"], bool) if "grade_paper" in frame else None,
         length_PK=of_samples(frame["n_tokens"], float),
         truncated_PK=of_samples(frame["finish_reason"] == "length", bool),
         timed_out_PK=of_samples(frame["timed_out"], bool),

@@ -8,10 +8,11 @@ comparable between methods of one study and with nothing else.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from transformers import (
     AutoTokenizer,
@@ -27,6 +28,7 @@ from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.math import last_boxed
 from grpo_replay.tasks.math.guard import guarded
 from grpo_replay.tasks.problems import write_problems
+from grpo_replay.tasks.rewards import DEFAULT_REWARDS, Reward, rewards_of, weighted
 from grpo_replay.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -41,21 +43,24 @@ def select_prompts(
     settings: "PromptSelection",
     output: Path,
     task: Task = DEFAULT_TASK,
+    rewards: Sequence[Reward] | None = None,
 ) -> dict[str, float]:
     """Write the problems whose group of rollouts was mixed to `output` (JSON Lines).
 
     Candidates are the `settings.candidates` problems with the shortest text (the cheapest to sample
     and the easiest), each sampled `settings.rollouts` times at temperature 1. Of the mixed ones the
     `settings.keep` most evenly mixed are kept, the most even first, with the field
-    `first_pass_correct` (rollouts that were right). Returns `candidates`, `mixed` and `kept`
-    (problems), `boxed`, `correct` and `truncated` (shares of rollouts), `mean_tokens` and
-    `seconds`. Raises DataError where no group was mixed.
+    `first_pass_correct` (rollouts that were right). A group is mixed where its rewards (by default
+    the task's `answer`) differ; what is right is the word of the task's first verifier. Returns
+    `candidates`, `mixed` and `kept` (problems), `boxed`, `correct` and `truncated` (shares of
+    rollouts), `mean_tokens` and `seconds`. Raises DataError where no group was mixed.
     """
     start = time.perf_counter()
     tokenizer = AutoTokenizer.from_pretrained(model_folder, padding_side="left")
     network = load_model(model_folder).eval()
     candidates = sorted(problems, key=lambda problem: _length(tokenizer, task, problem))
-    rollouts = _first_pass(network, tokenizer, candidates[: settings.candidates], settings, task)
+    judge = _Judge(task, rewards or rewards_of(task, DEFAULT_REWARDS))
+    rollouts = _first_pass(network, tokenizer, candidates[: settings.candidates], settings, judge)
     kept = _most_even(rollouts, settings)
     if not kept:
         raise DataError(
@@ -86,7 +91,7 @@ def _first_pass(
     tokenizer: PreTrainedTokenizerBase,
     candidates: list[dict[str, Any]],
     settings: "PromptSelection",
-    task: Task,
+    judge: "_Judge",
 ) -> list[dict[str, Any]]:
     """Sample every candidate; return one record (see `_record`) for each, in their order."""
     ends = end_token_ids(network.config, network.generation_config, tokenizer)
@@ -105,13 +110,15 @@ def _first_pass(
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
         torch.manual_seed(settings.seed)
         for batch in _chunks(candidates, max(1, ROWS_AT_ONCE // settings.rollouts)):
-            inputs = [{"input_ids": _prompt_ids(tokenizer, task, problem)} for problem in batch]
+            inputs = [
+                {"input_ids": _prompt_ids(tokenizer, judge.task, problem)} for problem in batch
+            ]
             padded = tokenizer.pad(inputs, return_tensors="pt")
             ids_BT = network.generate(**padded, generation_config=generation)
             completions_BT = ids_BT[:, padded["input_ids"].shape[1] :]
             for row, problem in enumerate(batch):
                 group = completions_BT[row * settings.rollouts : (row + 1) * settings.rollouts]
-                records.append(_record(problem, group, tokenizer, ends, task))
+                records.append(_record(problem, group, tokenizer, ends, judge))
             mixed = sum(_is_mixed(record) for record in records)
             print(f"first pass: {len(records)}/{len(candidates)}, {mixed} mixed", flush=True)
     return records
@@ -126,7 +133,7 @@ def _record(
     completions_GT: torch.Tensor,
     tokenizer: PreTrainedTokenizerBase,
     ends: list[int],
-    task: Task,
+    judge: "_Judge",
 ) -> dict[str, Any]:
     """Judge one group of rollouts [rollout, token], each cut after its first end token."""
     is_end_GT = torch.isin(completions_GT, torch.tensor(ends))
@@ -138,29 +145,45 @@ def _record(
     ]
     return {
         "problem": problem,
-        "correct": _rewarded(task, problem, texts),
+        "rewards": judge.rewards(problem, texts),
+        "correct": judge.task.correct([(problem["answer"], text) for text in texts]),
         "boxed": [isinstance(guarded(last_boxed, text), str) for text in texts],
         "tokens": lengths_G.tolist(),
         "truncated": truncated_G.tolist(),
     }
 
 
-def _rewarded(task: Task, problem: dict[str, Any], texts: list[str]) -> list[bool]:
-    """Which texts the task's first reward is above 0 for: it decides which groups are mixed."""
-    reward = next(iter(task.rewards.values()))
-    completions = [[{"role": "assistant", "content": text}] for text in texts]
-    columns = {name: [value] * len(texts) for name, value in problem.items()}
-    return [(value or 0.0) > 0 for value in reward(completions=completions, **columns)]
+class _Judge:
+    """What rollouts are worth, as training will reward them."""
+
+    def __init__(self, task: Task, rewards: Sequence[Reward]) -> None:
+        self.task = task
+        self._rewards = rewards
+
+    def rewards(self, problem: dict[str, Any], texts: list[str]) -> np.ndarray:
+        """The weighted reward of each text, NaN of one that has none."""
+        completions = [[{"role": "assistant", "content": text}] for text in texts]
+        columns = {name: [value] * len(texts) for name, value in problem.items() if name != "id"}
+        columns["problem_id"] = [problem["id"]] * len(texts)
+        values = [reward.values(completions, **columns) for reward in self._rewards]
+        return weighted(np.transpose(values), [reward.weight for reward in self._rewards])
 
 
 def _is_mixed(record: dict[str, Any]) -> bool:
-    return 0 < sum(record["correct"]) < len(record["correct"])
+    scored = record["rewards"][~np.isnan(record["rewards"])]
+    return len(np.unique(scored)) > 1
+
+
+def _unevenness(record: dict[str, Any]) -> int:
+    """How far a mixed group is from half of its rewards above their mean."""
+    rewards = record["rewards"]
+    return abs(2 * int(np.sum(rewards > np.nanmean(rewards))) - len(rewards))
 
 
 def _most_even(records: list[dict[str, Any]], settings: "PromptSelection") -> list[dict[str, Any]]:
-    """Return the problems of the `keep` mixed groups nearest to half right, ties in their order."""
+    """Return the problems of the `keep` most evenly mixed groups, ties in their order."""
     mixed = [record for record in records if _is_mixed(record)]
-    mixed.sort(key=lambda record: abs(2 * sum(record["correct"]) - settings.rollouts))
+    mixed.sort(key=_unevenness)
     return [
         {**record["problem"], "first_pass_correct": sum(record["correct"])}
         for record in mixed[: settings.keep]

@@ -15,7 +15,7 @@ class Answers:
     """A model's graded answers to one benchmark, each of shape (problems, samples)."""
 
     correct_PK: np.ndarray
-    paper_PK: np.ndarray  # correct by the paper's verifier
+    paper_PK: np.ndarray | None  # correct by the paper's verifier, where the task has it
     length_PK: np.ndarray  # tokens
     truncated_PK: np.ndarray
     timed_out_PK: np.ndarray
@@ -91,7 +91,7 @@ EVALUATION_METRICS = (
     ),
     EvaluationMetric(
         "avg_at_k_paper",
-        lambda a: metrics.avg_at_k(a.paper_PK),
+        lambda a: np.nan if a.paper_PK is None else metrics.avg_at_k(a.paper_PK),
         "percent of the answers that are correct by the paper's verifier (math-verify on the raw "
         "text)",
     ),

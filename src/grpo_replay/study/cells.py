@@ -265,4 +265,5 @@ def grading_settings(study: Study) -> dict:
         "k": {name: benchmark.k for name, benchmark in study.benchmarks.items()},
         "timeout": study.evaluation.grade_timeout_seconds,
         "grader_version": GRADER_VERSION,
+        **benchmark_tasks(study),
     }

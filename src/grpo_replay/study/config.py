@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from grpo_replay.errors import suggestion
+from grpo_replay.errors import DataError, suggestion
 from grpo_replay.fields import Strict
 from grpo_replay.methods.method import Method, Setting, vary
 from grpo_replay.models.config import MAX_POSITIONS, FromScratchModel, Model, WarmStart
@@ -42,6 +42,7 @@ from grpo_replay.tasks.any_task import DEFAULT_TASK, AnyTask
 from grpo_replay.tasks.config import (
     Benchmark,
     Benchmarks,
+    ClockBenchmark,
     ClockProblems,
     PromptSelection,
     TrainingProblems,
@@ -255,6 +256,20 @@ class Study(Strict):
             rewards_of(self.task, self.rewards)
         except ValueError as error:
             raise ValueError(f"rewards: {error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _tasks_can_ask_the_clock(self) -> "Study":
+        clock = [("problems", self.problems, self.task)]
+        clock += [(f"benchmarks.{n}", b, b.task or self.task) for n, b in self.benchmarks.items()]
+        for key, source, task in clock:
+            if isinstance(source, ClockProblems | ClockBenchmark):
+                try:
+                    task.check_gold({"id": "0", "problem": "Start at 0.", "answer": "0"})
+                except DataError as error:
+                    raise ValueError(
+                        f"{key}: source clock does not fit its task: {error}"
+                    ) from None
         return self
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ MODEL_VERSION = 1
 ALGORITHM_VERSION = 1
 # Which answers are drawn: all cells are then sampled again, and none is trained.
 SAMPLER_VERSION = 2
-# The verdicts: all stored samples are then graded again.
-GRADER_VERSION = 3
+# The verdicts, or what a file of grades holds: all stored samples are then graded again.
+GRADER_VERSION = 4
 # What is computed from the verdicts: all cells are then scored again, from stored grades.
 SCORING_VERSION = 1

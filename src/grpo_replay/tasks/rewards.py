@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from grpo_replay.errors import listing, suggestion
+from grpo_replay.errors import GrpoReplayError, listing, suggestion
 from grpo_replay.parts import imported, module_digest
 from grpo_replay.tasks.task import RewardFunction, Task
 
@@ -25,7 +25,7 @@ TAKEN_NAMES = {"mean", "unscored"}
 LARGEST = float(np.finfo(np.float32).max)  # TRL keeps rewards as such
 
 
-class RewardFault(Exception):
+class RewardFault(GrpoReplayError, RuntimeError):
     """A reward function raised, or returned what is no reward."""
 
 

@@ -7,6 +7,7 @@ import yaml
 from mlflow.entities import Dataset, DatasetInput, InputTag, Run
 
 from grpo_replay.files import file_digest
+from grpo_replay.results.grades import verdicts_in
 from grpo_replay.tasks.problems import read_problems
 from grpo_replay.tracking import pictures
 from grpo_replay.tracking.cell_results import CellResults
@@ -56,7 +57,7 @@ def _log_table(store: Store, run: Run, table: pd.DataFrame, name: str) -> None:
 
 
 def completions(results: CellResults) -> pd.DataFrame:
-    """The first answers to the first problems of each benchmark, with verdicts and reward."""
+    """The first answers to the first problems of each benchmark, with all verdicts."""
     tables = []
     for name, path in results.problem_files().items():
         if name == "training":
@@ -67,13 +68,12 @@ def completions(results: CellResults) -> pd.DataFrame:
         samples = pd.read_parquet(results.files.samples(name))
         grades = pd.read_parquet(results.files.grades(name))
         table = chosen.merge(samples[[*keys, "text"]]).merge(
-            grades[[*keys, *("correct", "grade_paper", "training_reward"), "n_tokens"]]
+            grades[[*keys, *verdicts_in(grades), "n_tokens"]]
         )
         tables.append(table[table.sample_id < SAMPLES].assign(benchmark=name))
-    names = {"text": "completion", "training_reward": "reward"}
-    columns = ["benchmark", "prompt", "answer", "completion", "correct", "grade_paper"]
-    columns += ["reward", "n_tokens", "problem_id", "sample_id"]
-    return pd.concat(tables, ignore_index=True).rename(columns=names)[columns]
+    found = pd.concat(tables, ignore_index=True).rename(columns={"text": "completion"})
+    columns = ["benchmark", "prompt", "answer", "completion", *verdicts_in(found)]
+    return found[[*columns, "n_tokens", "problem_id", "sample_id"]]
 
 
 def outcomes(results: CellResults) -> pd.DataFrame:

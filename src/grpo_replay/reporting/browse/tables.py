@@ -17,6 +17,7 @@ from pandas.io.formats.style import Styler
 from grpo_replay.errors import DataError, listing, suggestion
 from grpo_replay.reporting.browse.html import styled
 from grpo_replay.reporting.labels import BASE
+from grpo_replay.results.grades import verdicts_in
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.axes import REPLAY_AXES
@@ -24,8 +25,6 @@ from grpo_replay.study.cells import Cell
 from grpo_replay.tasks.problems import read_problems
 
 _AXES = ["scale", "method", "tau_max", "replay_ratio", "alpha", "seed"]
-_VERDICTS = ["correct", "grade_paper", "training_reward"]
-_GRADES = ["problem_id", "sample_id", *_VERDICTS, "extracted", "method", "timed_out"]
 # In a grades file `method` is the grader's; here it would be taken for a training method.
 _CLEARER = {"method": "decided_by"}
 _SHOWN_NAMES = 8
@@ -102,11 +101,12 @@ def benchmark_overview(results: Path, benchmark: str, cells: str = "*") -> pd.Da
 
 
 def samples(results: Path, benchmark: str, problem_id: str, cells: str = "*") -> pd.DataFrame:
-    """Every sample of a problem with the verdicts of the three verifiers: one row a sample.
+    """Every sample of a problem with the verdicts of all verifiers: one row a sample.
 
     Columns: cell, sample_id, text, extracted (the answer that was found in it), correct (the
-    verdict of the tables), grade_paper (math-verify on the raw text), training_reward (+1 or -1),
-    decided_by (the rule behind `correct`), timed_out, n_tokens, finish_reason.
+    verdict of the tables), those of the other verifiers (of mathematics grade_paper, math-verify on
+    the raw text, and grade_training, whether the training reward is +1), decided_by (the rule
+    behind `correct`), timed_out, n_tokens, finish_reason.
 
     Raises:
         DataError: an unknown benchmark or problem, or samples that are not there.
@@ -123,9 +123,10 @@ def samples(results: Path, benchmark: str, problem_id: str, cells: str = "*") ->
             for path in (files.samples(benchmark), files.grades(benchmark))
         )
         key = ["problem_id", "sample_id"]
-        both = drawn.merge(graded[_GRADES], on=key, validate="one_to_one")
+        verdicts = verdicts_in(graded)
+        both = drawn.merge(graded[_grades(graded)], on=key, validate="one_to_one")
         frames.append(both.rename(columns=_CLEARER).assign(cell=cell))
-    columns = ["cell", "sample_id", "text", "extracted", *_VERDICTS, "decided_by", "timed_out"]
+    columns = ["cell", "sample_id", "text", "extracted", *verdicts, "decided_by", "timed_out"]
     return pd.concat(frames, ignore_index=True)[[*columns, "n_tokens", "finish_reason"]]
 
 
@@ -144,18 +145,25 @@ def show_samples(results: Path, benchmark: str, problem_id: str, cells: str = "*
 
 
 def disagreements(results: Path, cells: str = "*") -> pd.DataFrame:
-    """The samples on which the three verifiers do not agree: what to read first of a new study."""
+    """The samples on which the verifiers do not agree: what to read first of a new study."""
     chosen = study_cells(results, cells).index
     frames = []
     for benchmark in benchmark_names(results):
         for cell in chosen:
             path = existing(CellFiles(results, cell).grades(benchmark))
-            frame = pd.read_parquet(path, columns=_GRADES)
-            rewarded = frame["training_reward"] > 0
-            differ = (frame["correct"] != frame["grade_paper"]) | (frame["correct"] != rewarded)
+            frame = pd.read_parquet(path)
+            frame = frame[_grades(frame)]
+            differ = frame[verdicts_in(frame)].nunique(axis=1) > 1
             frames.append(frame[differ].assign(benchmark=benchmark, cell=cell))
-    found = pd.concat(frames, ignore_index=True)[["benchmark", "cell", *_GRADES]]
-    return found.rename(columns=_CLEARER)
+    found = pd.concat(frames, ignore_index=True)
+    first = ["benchmark", "cell"]
+    return found[[*first, *found.columns.drop(first)]].rename(columns=_CLEARER)
+
+
+def _grades(graded: pd.DataFrame) -> list[str]:
+    """The columns of a file of grades that are shown; benchmarks may differ in their verifiers."""
+    verdicts = verdicts_in(graded)
+    return ["problem_id", "sample_id", *verdicts, "extracted", "method", "timed_out"]
 
 
 # --- a training problem and its rollouts ----------------------------------------------------------

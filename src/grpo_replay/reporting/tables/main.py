@@ -86,7 +86,9 @@ def _by_the_papers_verifier(source: Source, condition: Condition) -> dict[str, N
     if not cells:
         return {}
     own = source.scores[source.scores["cell"].isin(cells)]
-    means = own.groupby("benchmark")["avg_at_k_paper"].mean()
+    means = own.groupby("benchmark")["avg_at_k_paper"].mean().dropna()
+    if means.empty:  # a task without that verifier
+        return {}
     numbers: dict[str, Number | None] = {
         f"{name}_avg{PAPER_VERIFIER}": Number(float(mean)) for name, mean in means.items()
     }

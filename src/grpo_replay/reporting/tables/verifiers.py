@@ -1,8 +1,9 @@
-"""Where the three verifiers of an answer disagree: how often in each cell, with an example.
+"""Where the verifiers of an answer disagree: how often in each cell, with an example.
 
-The training reward (Minerva rules, last 500 characters), the evaluation grade that feeds the tables
-and the paper's evaluation (math-verify on the raw text) judge the same stored answers. A model can
-gain by one of them and not by the others, which an accuracy alone does not show.
+Of mathematics there are three: the training reward (Minerva rules, last 500 characters), the
+evaluation grade that feeds the tables and the paper's evaluation (math-verify on the raw text)
+judge the same stored answers. A model can gain by one of them and not by the others, which an
+accuracy alone does not show.
 """
 
 from collections.abc import Iterator
@@ -13,19 +14,20 @@ import pandas as pd
 
 from grpo_replay.files import write_text
 from grpo_replay.reporting.tables.table import csv_text
+from grpo_replay.results.grades import timed_out_columns, verdict_columns
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.scores import read_scores
+from grpo_replay.study.cells import benchmark_task
 from grpo_replay.study.config import Study
 from grpo_replay.tasks.problems import read_problems
 
-VERIFIERS = ["training", "evaluation", "paper"]
-COUNTS = ["cell", "benchmark", *VERIFIERS, "answers", "of", "percent", "timed_out", "errors"]
+COUNTS = ["answers", "of", "percent", "timed_out", "errors"]
 EXAMPLE = ["problem_id", "sample_id", "gold", "extracted", "end_of_text"]
 SHOWN_CHARACTERS = 160
 
 
 def verifiers_table(study: Study, results: Path, output: Path) -> None:
-    """Write one row a cell x benchmark x combination of three verdicts that occurs, as CSV.
+    """Write one row a cell x benchmark x combination of verdicts that occurs, as CSV.
 
     `results` is the study's folder; the cells are those of its scores.parquet. The counts of a cell
     and benchmark (`answers`, and `percent` of `of`) add up to all its answers, so agreements are
@@ -39,25 +41,34 @@ def verifiers_table(study: Study, results: Path, output: Path) -> None:
         {"cell": cell, "benchmark": name, **row}
         for cell in scores["cell"].unique()
         for name in study.benchmarks
-        for row in _combinations(results, cell, name)
+        for row in _combinations(study, results, cell, name)
     ]
-    table = pd.DataFrame(rows, columns=[*COUNTS, *EXAMPLE]).astype({"sample_id": "Int64"})
+    names = dict.fromkeys(name for own in study.benchmarks for name in _names(study, own))
+    columns = ["cell", "benchmark", *names, *COUNTS, *EXAMPLE]
+    table = pd.DataFrame(rows, columns=columns).astype({"sample_id": "Int64"})
     write_text(output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
-def _combinations(results: Path, cell: str, benchmark: str) -> Iterator[dict[str, Any]]:
+def _names(study: Study, benchmark: str) -> list[str]:
+    """The verifiers of a benchmark. The last one stands first, which is the training reward of
+    mathematics: what was trained for, then what is measured.
+    """
+    *others, last = benchmark_task(study, study.benchmarks[benchmark]).verifiers
+    return [last, *others]
+
+
+def _combinations(
+    study: Study, results: Path, cell: str, benchmark: str
+) -> Iterator[dict[str, Any]]:
     grades = pd.read_parquet(CellFiles(results, cell).grades(benchmark))
-    verdicts = pd.DataFrame(
-        {
-            "training": grades["training_reward"] > 0,
-            "evaluation": grades["correct"],
-            "paper": grades["grade_paper"],
-        }
-    )
-    timed_out = grades["timed_out"] | grades["timed_out_paper"]
-    for combination, own in sorted(verdicts.groupby(VERIFIERS).groups.items(), reverse=True):
+    verifiers = benchmark_task(study, study.benchmarks[benchmark]).verifiers
+    columns, names = verdict_columns(verifiers), _names(study, benchmark)
+    verdicts = [tuple(row) for row in grades[[columns[n] for n in names]].to_numpy().tolist()]
+    timed_out = grades[[*timed_out_columns(verifiers).values()]].any(axis=1)
+    for combination in sorted(set(verdicts), reverse=True):
+        own = [place for place, found in enumerate(verdicts) if found == combination]
         words = ["right" if verdict else "wrong" for verdict in combination]
-        row = dict(zip(VERIFIERS, words, strict=True))
+        row: dict[str, Any] = dict(zip(names, words, strict=True))
         row |= {"answers": len(own), "of": len(grades), "percent": 100 * len(own) / len(grades)}
         row |= {"timed_out": timed_out[own].sum(), "errors": (grades["errors"][own] != "").sum()}
         if len(set(combination)) > 1:
