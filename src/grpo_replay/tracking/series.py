@@ -1,5 +1,6 @@
 """Names, values, steps and times as MLflow keeps them: plain data, without MLflow."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
@@ -41,7 +42,12 @@ def parameters(settings: dict) -> dict[str, str]:
     """
     if isinstance(settings.get("training"), dict) and "training" in settings["training"]:
         settings = settings | settings["training"]
-    return {name: str(value) for name, value in flatten(settings, ".").items()}
+    return {name: _text(value) for name, value in flatten(settings, ".").items()}
+
+
+def _text(value: object) -> str:
+    """The same text in memory and read from a file, whose keys are sorted."""
+    return json.dumps(value, sort_keys=True) if isinstance(value, list) else str(value)
 
 
 def training_point(record: dict, time: int) -> Point:
