@@ -131,7 +131,7 @@ def test_manifest_tells_how_the_samples_were_made(whole: Path) -> None:
     assert set(manifest["prompts_sha256"]) == {"five", "three"}
     assert len(manifest["chat_template_sha256"]) == len(manifest["model_sha256"]) == 64
     assert manifest["engine_version"] == transformers.__version__
-    assert {"device", "machine", "cpus", "threads"} == set(manifest["hardware"])
+    assert {"device", "machine", "cpus", "threads", "variables"} == set(manifest["hardware"])
     assert 0 < manifest["seconds"] < 600
 
 

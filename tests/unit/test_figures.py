@@ -323,10 +323,10 @@ def test_pass_at_k_points_are_unbiased_estimates(small):
 
 
 def test_pass_at_k_has_a_row_for_each_number_of_samples(tmp_path):
-    clock = {"source": "clock", "title": "B", "hours": 10, "max_step": 3, "steps": 1, "seed": 1}
+    clock = {"source": "clock", "hours": 10, "max_step": 3, "steps": 1, "seed": 1}
     benchmarks = {
-        "b2": {**clock, "n_problems": 2, "k": 2},
-        "b4": {**clock, "n_problems": 2, "k": 4},
+        "b2": {**clock, "title": "B2", "n_problems": 2, "k": 2},
+        "b4": {**clock, "title": "B4", "n_problems": 2, "k": 4},
     }
     study = small_study(benchmarks=benchmarks)
     graded = {"b2": np.array([[1, 0], [0, 0]]), "b4": np.array([[1, 0, 0, 0], [0, 0, 0, 0]])}
