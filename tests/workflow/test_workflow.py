@@ -211,13 +211,18 @@ def test_a_changed_grader_grades_stored_answers_again(finished: Workflow, tmp_pa
     for model in [workflow.results / "base_models", *workflow.results.glob("cells/*/*/model")]:
         shutil.rmtree(model)
     cell = workflow.results / "cells" / "s/grpo-seed42"
-    samples = {path: path.read_bytes() for path in (cell / "samples").iterdir()}
+    samples = contents(cell / "samples")
     before = (cell / "grades" / "clock3.parquet").stat().st_mtime_ns
     done = workflow.run("grades", "only=s/grpo-*")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (cell / "grades" / "clock3.parquet").stat().st_mtime_ns > before
-    assert samples == {path: path.read_bytes() for path in (cell / "samples").iterdir()}
+    assert samples == contents(cell / "samples")
     assert not (workflow.results / "base_models").exists()
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Every file below a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_changed_score_scores_again_and_nothing_else(finished: Workflow, tmp_path: Path) -> None:

@@ -28,8 +28,13 @@ PATHS = Axes("replay.compose", "replay.unit", "replay.priority.kind", *REPLAY_AX
 
 
 def axes_of(cell: Cell) -> Axes:
-    """Where a cell lies."""
-    return Axes(*(value_of(cell, path) for path in PATHS))
+    """Where a cell lies; a part from outside has its import path in the place of a word."""
+    axes = Axes(*(value_of(cell, path) for path in PATHS))
+    if cell.parts is None:
+        return axes
+    replay = method_of(cell).replay
+    priority = getattr(replay, "priority", None)
+    return axes._replace(composition=replay.label(), priority=priority and priority.label())
 
 
 def value_of(cell: Cell, path: str) -> Any:
