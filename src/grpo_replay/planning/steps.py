@@ -2,17 +2,16 @@
 read, to make and to go by: what `machine/made_from.py` has records of.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-
-from pydantic import BaseModel
 
 from grpo_replay.machine.made_from import Step
 from grpo_replay.planning.preflight import source_files
 from grpo_replay.planning.run import Run
 from grpo_replay.study.cells import (
     benchmark_problems,
+    deciding,
     evaluation_settings,
     grading_settings,
     resolve,
@@ -28,16 +27,16 @@ def steps(run: Run) -> Iterator[Step]:
     for name in run.chosen:
         yield from _cell(run, name)
     scores = [Path(path) for path in run.scores()]
-    yield Step(scores, [run.files.scores], _dump(run.study))
+    yield Step(scores, [run.files.scores], partial(run.study.model_dump, mode="json"))
 
 
 def _data(run: Run) -> Iterator[Step]:
     study, files = run.study, run.files
     problems = study.problems
-    yield Step(_paths(source_files(problems)), [files.problems], _dump(problems))
+    yield Step(_paths(source_files(problems)), [files.problems], partial(deciding, problems))
     for name, benchmark in study.benchmarks.items():
         source, made = _paths(source_files(benchmark)), files.benchmark(name)
-        yield Step(source, [made], partial(benchmark_problems, benchmark))
+        yield Step(source, [made], partial(benchmark_problems, study, benchmark))
 
 
 def _start(run: Run, scale: str) -> Iterator[Step]:
@@ -45,10 +44,10 @@ def _start(run: Run, scale: str) -> Iterator[Step]:
     if study.warm_start:
         read = [files.base_model(scale), *_paths(source_files(study.warm_start))]
         made = files.warm_started_model(scale)
-        yield Step(read, [made], _dump(study.warm_start))
+        yield Step(read, [made], partial(deciding, study.warm_start))
     if study.prompt_selection:
         read, made = [run.start_model(scale), files.problems], files.selected_problems(scale)
-        yield Step(read, [made], _dump(study.prompt_selection))
+        yield Step(read, [made], partial(deciding, study.prompt_selection))
 
 
 def _cell(run: Run, name: str) -> Iterator[Step]:
@@ -63,10 +62,6 @@ def _cell(run: Run, name: str) -> Iterator[Step]:
     yield Step([run.policy(name), *benchmarks], drawn, partial(evaluation_settings, study, cell))
     yield Step([*benchmarks, *drawn], grades, partial(grading_settings, study))
     yield Step(grades, [files.scores, files.settings], partial(resolve, study, cell))
-
-
-def _dump(section: BaseModel) -> Callable[[], object]:
-    return partial(section.model_dump, mode="json")
 
 
 def _paths(names: Iterable[str]) -> list[Path]:
