@@ -87,7 +87,7 @@ def test_a_run_keeps_its_files(finished: Workflow, shown: Shown, tmp_path: Path)
     assert "mlflow==" in (folder / "environment.txt").read_text()
     table = json.loads((folder / "completions.json").read_text())
     table = pd.DataFrame(table["data"], columns=table["columns"])
-    assert {*("prompt", "answer", "completion", "correct", "reward")} <= set(table.columns)
+    assert {*("prompt", "answer", "completion", "correct", "grade_training")} <= set(table.columns)
     assert len(table) == 2 * 6 * 2  # benchmarks, problems, samples
     assert not table.duplicated(["benchmark", "problem_id", "sample_id"]).any()
     assert Path(run.data.tags["model_path"], "model.safetensors").is_file()
