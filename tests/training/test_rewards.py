@@ -172,8 +172,8 @@ def test_the_file_of_a_reward_is_in_the_cell_and_must_stay_as_planned(
     ("rewards", "message"),
     [
         ({"answr": 1.0}, r"answr: the task has no such reward \(did you mean 'answer'\?\)"),
-        ({"own_rewards:none": 1.0}, "own_rewards:none: the module own_rewards has no none"),
-        ({"no_such_lab:short": 1.0}, "no_such_lab:short cannot be imported: ModuleNotFoundError"),
+        ({"own_rewards:none": 1.0}, "own_rewards:none: own_rewards has no none"),
+        ({"no_such_lab:short": 1.0}, "no_such_lab:short cannot be imported.*: ModuleNotFoundError"),
         ({"own_rewards:word": 1.0}, "own_rewards:word is no function"),
         ({"own_rewards:narrow": 1.0}, "own_rewards:narrow must be a plain function of completions"),
         ({"own_rewards:later": 1.0}, "own_rewards:later must be a plain function of completions"),

@@ -312,10 +312,9 @@ def test_the_loss_is_the_mean_over_the_tokens_of_its_mini_batch(
             expected[entry["update"]] = 1.0
         with torch.no_grad():
             inputs["old_per_token_logps"] = policy_logprobs(trained, inputs)
-            inputs["advantages"] = -torch.ones_like(inputs["advantages"])
-            totals[entry["update"]] += float(
-                ReplayGRPOTrainer._compute_loss(probe.trainer, trained, inputs)
-            )
+        inputs["advantages"] = -torch.ones_like(inputs["advantages"])
+        loss = ReplayGRPOTrainer._compute_loss(probe.trainer, trained, inputs)
+        totals[entry["update"]] += loss.item()
     rows = trained_on(probe)
     assert rows.truncated.any() and rows.replayed.any()
     assert rows.groupby("step").size().min() < 32  # micro-batches of a step
