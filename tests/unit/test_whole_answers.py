@@ -304,7 +304,7 @@ def test_no_text_holds_the_caller(length: int) -> None:
         (name, text[:40])
         for text in _shapes(length)
         for name, call in _calls(text).items()
-        if min(_cpu_seconds(call) for _ in range(3)) > 0.1
+        if all(_cpu_seconds(call) > 0.1 for _ in range(3))  # one quick call is enough
     ]
     assert slow == []
 
