@@ -62,7 +62,7 @@ def train_policy(
     settings.json.
 
     Args:
-        settings: what `grid.training_settings` returns.
+        settings: what `study.cells.training_settings` returns.
         start_model: folder of the model that every method of the scale starts from.
         problems: JSON Lines of training problems.
         output: the cell's folder.
