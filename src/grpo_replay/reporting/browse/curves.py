@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 
 from grpo_replay.reporting.browse.tables import as_cell, existing, study_cells
 from grpo_replay.reporting.figures.canvas import say_empty, style
-from grpo_replay.reporting.labels import BASE, style_among
+from grpo_replay.reporting.figures.curves import Line, plot_line
+from grpo_replay.reporting.labels import BASE, style_among, variant_style
+from grpo_replay.reporting.numbers.conditions import Condition
 from grpo_replay.results.layout import CellFiles
 from grpo_replay.results.training_metrics import (
     CLIP_FRESH,
@@ -27,8 +29,6 @@ _PANELS = (
     (CLIP_FRESH, "clipped tokens, fresh (%)", 100.0),
     (CLIP_REPLAY, "clipped tokens, replayed (%)", 100.0),
 )
-# Dashes that tell the cells of one method apart.
-_LINES = ("-", "--", ":", "-.")
 
 
 def curves(results: Path, metric: str, cells: str = "*", steps: int = 5) -> pd.DataFrame:
@@ -52,13 +52,13 @@ def learning_curves(results: Path, cells: str = "*", steps: int = 5) -> Figure:
 
     Rolling means as `curves`. Colours are those of the methods in every other figure.
     """
-    looks = _looks(list(study_cells(results)["method"]), study_cells(results, cells)["method"])
+    lines = _lines(study_cells(results), study_cells(results, cells))
     with style():
         figure = Figure(figsize=(10.5, 6.8), layout="constrained")
         figure.suptitle(f"Learning curves, {steps}-step rolling mean", fontsize=11)
         axes = figure.subplots(2, 2, sharex=True).flat
         for panel, (metric, label, factor) in zip(axes, _PANELS, strict=True):
-            _draw(panel, factor * curves(results, metric, cells, steps), looks)
+            _draw(panel, factor * curves(results, metric, cells, steps), lines)
             panel.set_xlabel("training step")
             panel.set_ylabel(label)
         # The replay panel lacks the cells that replay nothing; the first has all.
@@ -67,33 +67,24 @@ def learning_curves(results: Path, cells: str = "*", steps: int = 5) -> Figure:
     return figure
 
 
-def _looks(known: list[str], chosen: pd.Series) -> dict[str, dict]:
-    """How the line of each chosen cell is drawn: as its method, whose colours go by the order of
-    all methods known; further cells of a method differ in their dashes.
+def _lines(known: pd.DataFrame, chosen: pd.DataFrame) -> dict[str, Line]:
+    """The line of each chosen cell, in the look of its method, whose colours go by the order of all
+    methods known; further cells of a method differ in dashes and marker.
     """
-    methods = list(dict.fromkeys(known))
+    methods = list(dict.fromkeys(known["method"]))
     drawn: Counter[str] = Counter()
-    looks = {}
-    for cell, method in chosen.items():
-        style = style_among(methods, method)
-        dashes = [style.line, *(line for line in _LINES if line != style.line)]
-        looks[cell] = {
-            "color": style.colour,
-            "linestyle": dashes[drawn[method] % len(dashes)],
-            "linewidth": style.width,
-            "marker": style.marker,
-            "markersize": 4.5,
-        }
+    lines = {}
+    for cell, method in chosen["method"].items():
+        look = variant_style(style_among(methods, method), drawn[method])
+        lines[cell] = Line(Condition(chosen.at[cell, "scale"], method), look, cell)
         drawn[method] += 1
-    return looks
+    return lines
 
 
-def _draw(panel: Axes, table: pd.DataFrame, looks: dict[str, dict]) -> None:
+def _draw(panel: Axes, table: pd.DataFrame, lines: dict[str, Line]) -> None:
     for cell in table:
         curve = table[cell].dropna()
         if len(curve):
-            every = max(len(curve) // 6, 1)
-            panel.plot(curve.index, curve, label=cell, markevery=every, **looks[cell])
-    panel.xaxis.get_major_locator().set_params(integer=True)
+            plot_line(panel, curve.index, curve, lines[cell])
     if not panel.has_data():
         say_empty(panel, "no such token was trained on")

@@ -33,19 +33,21 @@ def notes_below(source: Source, conditions: list[Condition], *wanted: Note) -> l
 
 def replay(source: Source, conditions: list[Condition]) -> list[str]:
     """The axes of replay of each method, where it has them."""
-    there = [c for c in conditions if c.cells and c.replay_text]
-    texts = dict.fromkeys(f"{method_name(c.method)}: {c.replay_text}" for c in there)
-    return [f"Replay: {'; '.join(texts)}."] if texts else []
+    return _replay([f"{method_name(c.method)}: {c.replay_text}" for c in _replaying(conditions)])
 
 
 def replay_but_age(source: Source, conditions: list[Condition]) -> list[str]:
     """The same for a table that has tau_max in its rows."""
-    texts: dict[str, None] = {}
-    for condition in conditions:
-        if condition.cells and condition.axes.tau_max is not None:
-            text = f"r {condition.axes.replay_ratio:g}, α {condition.axes.alpha:g}"
-            texts[text] = None
-    return [f"Replay: {'; '.join(texts)}."] if texts else []
+    axes = [condition.axes for condition in _replaying(conditions)]
+    return _replay([f"r {of.replay_ratio:g}, α {of.alpha:g}" for of in axes])
+
+
+def _replaying(conditions: list[Condition]) -> list[Condition]:
+    return [c for c in conditions if c.cells and c.replay_text]
+
+
+def _replay(texts: list[str]) -> list[str]:
+    return [f"Replay: {'; '.join(dict.fromkeys(texts))}."] if texts else []
 
 
 def marks(source: Source, conditions: list[Condition]) -> list[str]:
