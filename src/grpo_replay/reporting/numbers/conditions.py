@@ -138,12 +138,16 @@ def main_conditions(study: Study, scale: str) -> list[Condition]:
     the study's first condition of it), then those that vary from that in no axis of replay: these
     have tables and figures of their own.
     """
-    chosen = []
+    chosen, of_scale = [], _of_scale(study, scale)
     for method in (BASE, *study.methods):
-        found = [c for c in all_conditions(study) if (c.scale, c.method) == (scale, method)]
+        found = [c for c in of_scale if c.method == method]
         found.sort(key=lambda c: not c.is_default)
         chosen += [c for c in found if _on_axes(c) == _on_axes(found[0])]
     return chosen
+
+
+def _of_scale(study: Study, scale: str) -> list[Condition]:
+    return [c for c in all_conditions(study) if c.scale == scale]
 
 
 def rows_of(study: Study) -> list[tuple[str, Varied]]:
@@ -190,8 +194,7 @@ def age_series(study: Study, method: str) -> list[AgeSeries]:
 
 def scale_series(study: Study, scale: str) -> list[AgeSeries]:
     """The series of every method at a scale, one around each main condition."""
-    of_scale = [c for c in all_conditions(study) if c.scale == scale]
-    series = {}
+    of_scale, series = _of_scale(study, scale), {}
     for main in main_conditions(study, scale):
         key = (main.method, main.but(TAU_MAX))
         same = [c for c in of_scale if (c.method, c.but(TAU_MAX)) == key]
