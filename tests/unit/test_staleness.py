@@ -15,8 +15,11 @@ from grpo_replay.study.cells import (
     benchmark_problems,
     evaluation_settings,
     expand,
+    problems_params,
     resolve,
+    selection_params,
     training_settings,
+    warm_start_params,
 )
 from grpo_replay.study.config import Study
 from grpo_replay.study.file import load_study
@@ -69,7 +72,19 @@ def settings_of(study: Study) -> list[Any]:
         *(resolve(study, cell) for cell in cells),
         *map(base_model, study.scales.values()),
         *(benchmark_problems(study, benchmark) for benchmark in study.benchmarks.values()),
+        *(params(study) for params in (problems_params, warm_start_params, selection_params)),
     ]
+
+
+def test_a_first_pass_is_recorded_with_what_it_judges_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = load_study(STUDIES / "smollm2.yaml")
+    first = selection_params(study)
+    other = study.model_copy(update={"rewards": {"answer": 2.0}})
+    assert selection_params(other) == {**first, "rewards": {"answer": 2.0}}
+    monkeypatch.setattr(task, "PROMPT", "Solve: {question}")
+    assert (
+        selection_params(study) != first and warm_start_params(study)["prompt"] != first["prompt"]
+    )
 
 
 @pytest.mark.parametrize("study", ["nano", "paper", "smollm2"])

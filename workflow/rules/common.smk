@@ -59,7 +59,6 @@ STUDY, FILES = RUN.study, RUN.files
 # Before Snakemake looks at times; a job leaves them.
 if MAIN:
     restore(steps(RUN))
-TASK = cells.asked(STUDY.task)  # among the params of what prompts or rewards
 CELL = FILES.cell("{cell}")  # the files of a cell, as rules write them
 os.environ.update({TRACKING_VARIABLE: RUN.tracking_uri, STUDY_VARIABLE: config["study"]})
 if STUDY.hub_cache:

@@ -15,9 +15,7 @@ rule make_problems:
     conda:
         "../../envs/report.yaml"
     params:
-        **TASK,
-        version=versions.PROBLEMS_VERSION,
-        settings=cells.deciding(STUDY.problems),
+        **cells.problems_params(STUDY),
     script:
         "../scripts/make_problems.py"
 
@@ -50,7 +48,7 @@ rule make_base_model:
         # What is only compared: its correction makes no model again.
         parameters=lambda wildcards: cells.model_parameters(scale_of(wildcards)),
     params:
-        **TASK,
+        **cells.asked(STUDY.task),
         prompt=lambda wildcards: cells.prompt(STUDY),
         version=versions.MODEL_VERSION,
         model=lambda wildcards: cells.base_model(scale_of(wildcards)),
@@ -75,10 +73,7 @@ rule warm_start:
         **limits("hours_base", job_limits.memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
-        **TASK,
-        prompt=lambda wildcards: cells.prompt(STUDY),
-        version=versions.MODEL_VERSION,
-        settings=cells.deciding(STUDY.warm_start) if STUDY.warm_start else {},
+        **cells.warm_start_params(STUDY),
     script:
         "../scripts/warm_start.py"
 
@@ -97,10 +92,6 @@ rule select_prompts:
         **limits("hours_base", job_limits.memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
-        **TASK,
-        **cells.asked_rewards(STUDY),
-        prompt=lambda wildcards: cells.prompt(STUDY),
-        version=versions.PROBLEMS_VERSION,
-        settings=cells.deciding(STUDY.prompt_selection) if STUDY.prompt_selection else {},
+        **cells.selection_params(STUDY),
     script:
         "../scripts/select_prompts.py"

@@ -3,7 +3,7 @@
 from grpo_replay.machine.job import job
 from grpo_replay.machine.made_from import made_from
 
-record = made_from(snakemake.input, snakemake.output.problems, snakemake.params.settings)
+record = made_from(snakemake.input, snakemake.output.problems, dict(snakemake.params.items()))
 with job(snakemake.log[0], "problems"), record:
     from pydantic import TypeAdapter
 

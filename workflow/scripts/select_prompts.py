@@ -5,7 +5,7 @@ from pathlib import Path
 from grpo_replay.machine.job import job
 from grpo_replay.machine.made_from import made_from
 
-record = made_from(snakemake.input, snakemake.output.problems, snakemake.params.settings)
+record = made_from(snakemake.input, snakemake.output.problems, dict(snakemake.params.items()))
 with job(snakemake.log[0], f"prompt selection {snakemake.wildcards.scale}") as terminal, record:
     from grpo_replay.evaluation.select_prompts import select_prompts
     from grpo_replay.tasks.any_task import task_of

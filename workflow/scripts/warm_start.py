@@ -5,7 +5,7 @@ from pathlib import Path
 from grpo_replay.machine.job import job
 from grpo_replay.machine.made_from import made_from
 
-record = made_from(snakemake.input, snakemake.output.model, snakemake.params.settings)
+record = made_from(snakemake.input, snakemake.output.model, dict(snakemake.params.items()))
 with job(snakemake.log[0], f"warm start {snakemake.wildcards.scale}") as terminal, record:
     import torch
 

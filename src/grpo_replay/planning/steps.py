@@ -11,11 +11,13 @@ from grpo_replay.planning.preflight import source_files
 from grpo_replay.planning.run import Run
 from grpo_replay.study.cells import (
     benchmark_problems,
-    deciding,
     evaluation_settings,
     grading_settings,
+    problems_params,
     resolve,
+    selection_params,
     training_settings,
+    warm_start_params,
 )
 
 
@@ -33,7 +35,7 @@ def steps(run: Run) -> Iterator[Step]:
 def _data(run: Run) -> Iterator[Step]:
     study, files = run.study, run.files
     problems = study.problems
-    yield Step(_paths(source_files(problems)), [files.problems], partial(deciding, problems))
+    yield Step(_paths(source_files(problems)), [files.problems], partial(problems_params, study))
     for name, benchmark in study.benchmarks.items():
         source, made = _paths(source_files(benchmark)), files.benchmark(name)
         yield Step(source, [made], partial(benchmark_problems, study, benchmark))
@@ -44,10 +46,10 @@ def _start(run: Run, scale: str) -> Iterator[Step]:
     if study.warm_start:
         read = [files.base_model(scale), *_paths(source_files(study.warm_start))]
         made = files.warm_started_model(scale)
-        yield Step(read, [made], partial(deciding, study.warm_start))
+        yield Step(read, [made], partial(warm_start_params, study))
     if study.prompt_selection:
         read, made = [run.start_model(scale), files.problems], files.selected_problems(scale)
-        yield Step(read, [made], partial(deciding, study.prompt_selection))
+        yield Step(read, [made], partial(selection_params, study))
 
 
 def _cell(run: Run, name: str) -> Iterator[Step]:

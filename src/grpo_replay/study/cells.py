@@ -178,6 +178,36 @@ def asked_rewards(study: Study) -> dict[str, Any]:
     return {"rewards": weights, **({"reward_files": digests} if digests else {})}
 
 
+def problems_params(study: Study) -> dict[str, Any]:
+    """What `make_problems` gets as params."""
+    return {
+        **asked(study.task),
+        "version": PROBLEMS_VERSION,
+        "settings": deciding(study.problems),
+    }
+
+
+def warm_start_params(study: Study) -> dict[str, Any]:
+    """What `warm_start` gets as params."""
+    return {
+        **asked(study.task),
+        "prompt": prompt(study),
+        "version": MODEL_VERSION,
+        "settings": deciding(study.warm_start) if study.warm_start else {},
+    }
+
+
+def selection_params(study: Study) -> dict[str, Any]:
+    """What `select_prompts` gets as params."""
+    return {
+        **asked(study.task),
+        **asked_rewards(study),
+        "prompt": prompt(study),
+        "version": PROBLEMS_VERSION,
+        "settings": deciding(study.prompt_selection) if study.prompt_selection else {},
+    }
+
+
 def benchmark_task(study: Study, benchmark: Benchmark) -> Task:
     """The task of a benchmark: its own, or the study's."""
     return benchmark.task or study.task
