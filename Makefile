@@ -16,7 +16,7 @@ run: $(INSTALLED)
 	$(BIN)/snakemake --cores $(CORES)
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 # The real vLLM engine on a CPU. Its pins differ from ours, so that it has an environment of its own.
 test-vllm: .venv-vllm/installed

@@ -9,7 +9,26 @@ from random_model import save_random_model
 from grpo_replay.tasks.clock import make_problems
 from grpo_replay.tasks.problems import write_problems
 
+WORKFLOW = "tests/workflow/"
 torch.set_num_threads(1)  # a model this small gains nothing from more
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which the environment of vLLM does not have
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Run the tests of a file, and all of the workflow, in one process: they share what is slow."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            return WORKFLOW if file.startswith(WORKFLOW) else file
+
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the workflow: beside its tests, as long as all others, those run."""
+    items.sort(key=lambda item: not item.nodeid.startswith(WORKFLOW))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs", "src")
+# Read before any test, for libraries set variables of their own. A test gives what it needs.
+_GIVEN = ("GRPO_REPLAY_", "MLFLOW_TRACKING_URI")
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(_GIVEN)}
 
 
 @dataclass
@@ -42,9 +45,7 @@ class Workflow:
 
     def execute(self, command: list[str], **variables: str):
         """Run a command in the copy and return the finished process."""
-        own = ("GRPO_REPLAY_", "MLFLOW_TRACKING_URI")  # a test gives what it needs
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(own)}
-        environment |= {"OMP_NUM_THREADS": "1", **variables}
+        environment = ENVIRONMENT | {"OMP_NUM_THREADS": "1"} | variables
         return subprocess.run(
             command,
             cwd=self.folder,
