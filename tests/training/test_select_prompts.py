@@ -18,7 +18,7 @@ from grpo_replay.tasks.rewards import Reward
 WARM_START = WarmStart(
     file="unused.jsonl", steps=120, batch_size=8, learning_rate=1e-2, max_tokens=200, seed=1
 )
-SELECTION = PromptSelection(candidates=3, rollouts=8, max_completion_tokens=24, keep=2, seed=3)
+SELECTION = PromptSelection(candidates=3, rollouts=8, max_completion_tokens=24, keep=2, seed=4)
 
 
 def _problem(name: str, question: str, answer: str) -> dict[str, str]:

@@ -72,18 +72,20 @@ def settings_of(study: Study) -> list[Any]:
         *(resolve(study, cell) for cell in cells),
         *map(base_model, study.scales.values()),
         *(benchmark_problems(study, benchmark) for benchmark in study.benchmarks.values()),
-        *(params(study) for params in (problems_params, warm_start_params, selection_params)),
+        *(params(study) for params in (problems_params, warm_start_params)),
+        *(selection_params(study, scale) for scale in study.scales),
     ]
 
 
 def test_a_first_pass_is_recorded_with_what_it_judges_by(monkeypatch: pytest.MonkeyPatch) -> None:
     study = load_study(STUDIES / "smollm2.yaml")
-    first = selection_params(study)
+    first = selection_params(study, "135M")
     other = study.model_copy(update={"rewards": {"answer": 2.0}})
-    assert selection_params(other) == {**first, "rewards": {"answer": 2.0}}
+    assert selection_params(other, "135M") == {**first, "rewards": {"answer": 2.0}}
     monkeypatch.setattr(task, "PROMPT", "Solve: {question}")
     assert (
-        selection_params(study) != first and warm_start_params(study)["prompt"] != first["prompt"]
+        selection_params(study, "135M") != first
+        and warm_start_params(study)["prompt"] != first["prompt"]
     )
 
 

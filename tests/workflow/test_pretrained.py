@@ -27,7 +27,7 @@ def write_study(workflow: Workflow, parameters: int) -> None:
         "max_tokens": 256, "seed": 1,
     }  # fmt: skip
     study["prompt_selection"] = {
-        "candidates": 16, "rollouts": 4, "max_completion_tokens": 24, "keep": 8, "seed": 7
+        "candidates": 24, "rollouts": 8, "max_completion_tokens": 24, "keep": 8, "seed": 7
     }  # fmt: skip
     study["benchmarks"] = {
         "own": {"source": "file", "title": "Own", "file": "own.jsonl", "n_problems": 6, "k": 2}

@@ -87,11 +87,11 @@ rule select_prompts:
     log:
         str(FILES.log("select_prompts", "{scale}")),
     conda:
-        "../../envs/train.yaml"
+        "../../envs/evaluate.yaml"
     resources:
-        **limits("hours_base", job_limits.memory_mb),
+        **limits("hours_base", job_limits.process_memory_mb),
         gpu=lambda wildcards: min(scale_of(wildcards).gpus, 1),
     params:
-        **cells.selection_params(STUDY),
+        settings=lambda wildcards: cells.selection_params(STUDY, wildcards.scale),
     script:
         "../scripts/select_prompts.py"

@@ -21,7 +21,7 @@ from grpo_replay.models.folder import ModelFolder
 from grpo_replay.models.load import check_finite, load_model
 
 if TYPE_CHECKING:
-    from grpo_replay.evaluation.settings import SamplingSettings
+    from grpo_replay.evaluation.settings import Decoding
 
 CPU_CACHE_BYTES = 1 << 30  # on a CPU vLLM would otherwise take a share of the machine's memory
 CPU_BATCHED_TOKENS = 4096
@@ -85,7 +85,7 @@ def _vllm_version() -> str:
     return importlib.metadata.version(importlib.metadata.packages_distributions()["vllm"][0])
 
 
-def open_engine(settings: "SamplingSettings", folder: ModelFolder, longest_prompt: int) -> Engine:
+def open_engine(settings: "Decoding", folder: ModelFolder, longest_prompt: int) -> Engine:
     """Load the model into the engine that the settings name."""
     if settings.engine == "vllm":
         return VllmEngine(settings, folder, longest_prompt)
@@ -95,7 +95,7 @@ def open_engine(settings: "SamplingSettings", folder: ModelFolder, longest_promp
 class TransformersEngine:
     """Decodes a chunk as one batch with `generate`, from one seed."""
 
-    def __init__(self, settings: "SamplingSettings", folder: ModelFolder) -> None:
+    def __init__(self, settings: "Decoding", folder: ModelFolder) -> None:
         self.device = torch.device("cuda" if _on_gpu() else "cpu")
         transformers.utils.logging.disable_progress_bar()
         self.model = load_model(folder.path, _dtype()).to(self.device).eval()
@@ -169,9 +169,7 @@ class TransformersEngine:
 class VllmEngine:
     """Runs vLLM in this process: no second one that would import the caller's script again."""
 
-    def __init__(
-        self, settings: "SamplingSettings", folder: ModelFolder, longest_prompt: int
-    ) -> None:
+    def __init__(self, settings: "Decoding", folder: ModelFolder, longest_prompt: int) -> None:
         check_finite(folder.path)
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # read when vLLM is imported
         from vllm import LLM, SamplingParams

@@ -69,7 +69,7 @@ def plan_chunks(
             wave = f"{number}+{offset}" if offset else f"{number}"
             for index, block in enumerate(range(0, len(own), size)):
                 key = f"{settings.first_wave_seed}/{wave}/{name}/{index}"
-                seed = _spaced_seed(key, spacing, taken)
+                seed = spaced_seed(key, spacing, taken)
                 positions = tuple(by_length[block : block + size])
                 wave_seed = settings.first_wave_seed + number
                 chunks.append(Chunk(name, wave_seed, sample_ids, positions, seed))
@@ -85,7 +85,7 @@ def _waves(settings: SamplingSettings, name: str, done: int) -> Iterator[range]:
         start = stop
 
 
-def _spaced_seed(key: str, spacing: int, taken: set[int]) -> int:
+def spaced_seed(key: str, spacing: int, taken: set[int]) -> int:
     """Return a multiple of `spacing` below 2^31 for a key, and never one that is taken."""
     slots = SEED_LIMIT // spacing
     if len(taken) >= slots:  # the study's check says so before any job

@@ -10,57 +10,75 @@ comparable between methods of one study and with nothing else.
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from transformers import (
-    AutoTokenizer,
-    GenerationConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
 
 from grpo_replay.errors import DataError
-from grpo_replay.models.end_tokens import end_token_ids
-from grpo_replay.models.load import load_model
-from grpo_replay.tasks.any_task import DEFAULT_TASK
+from grpo_replay.evaluation.engines import Answer, open_engine
+from grpo_replay.evaluation.sample import spaced_seed
+from grpo_replay.evaluation.settings import Decoding
+from grpo_replay.models.folder import ModelFolder, open_folder
+from grpo_replay.tasks.any_task import DEFAULT_TASK, task_of
+from grpo_replay.tasks.config import PromptSelection
 from grpo_replay.tasks.math import last_boxed
 from grpo_replay.tasks.math.guard import guarded
-from grpo_replay.tasks.problems import write_problems
+from grpo_replay.tasks.problems import read_problems, write_problems
 from grpo_replay.tasks.rewards import DEFAULT_REWARDS, Reward, rewards_of, weighted
 from grpo_replay.tasks.task import Task
 
-if TYPE_CHECKING:
-    from grpo_replay.tasks.config import PromptSelection
 
-ROWS_AT_ONCE = 32  # rollouts decoded together: a row that has ended still costs until the last one
+def select_as_asked(
+    model_folder: Path, problems: Path, output: Path, params: dict[str, Any]
+) -> dict[str, float]:
+    """`select_prompts` by what the rule hands over, `cells.selection_params`."""
+    task = task_of(params.get("task"))
+    rewards = params.get("rewards", DEFAULT_REWARDS)
+    return select_prompts(
+        model_folder,
+        read_problems(problems),
+        PromptSelection(**params["settings"]),
+        output,
+        task,
+        rewards_of(task, rewards, params.get("reward_files")),
+        params["engine"],
+        params["batch"],
+    )
 
 
 def select_prompts(
     model_folder: Path,
     problems: list[dict[str, Any]],
-    settings: "PromptSelection",
+    settings: PromptSelection,
     output: Path,
     task: Task = DEFAULT_TASK,
     rewards: Sequence[Reward] | None = None,
+    engine: str = "transformers",
+    batch: int = 32,
 ) -> dict[str, float]:
     """Write the problems whose group of rollouts was mixed to `output` (JSON Lines).
 
     Candidates are the `settings.candidates` problems with the shortest text (the cheapest to sample
-    and the easiest), each sampled `settings.rollouts` times at temperature 1. Of the mixed ones the
-    `settings.keep` most evenly mixed are kept, the most even first, with the field
-    `first_pass_correct` (rollouts that were right). A group is mixed where its rewards (by default
-    the task's `answer`) differ; what is right is the word of the task's first verifier. Returns
-    `candidates`, `mixed` and `kept` (problems), `boxed`, `correct` and `truncated` (shares of
-    rollouts), `mean_tokens` and `seconds`. Raises DataError where no group was mixed.
+    and the easiest), each sampled `settings.rollouts` times at temperature 1 by `engine`, `batch`
+    rollouts at a time. Of the mixed ones the `settings.keep` most evenly mixed are kept, the most
+    even first, with the field `first_pass_correct` (rollouts that were right). A group is mixed
+    where its rewards (by default the task's `answer`) differ; what is right is the word of the
+    task's first verifier. Returns `candidates`, `mixed` and `kept` (problems), `boxed`, `correct`
+    and `truncated` (shares of rollouts), `mean_tokens` and `seconds`. Raises DataError where no
+    group was mixed.
     """
     start = time.perf_counter()
-    tokenizer = AutoTokenizer.from_pretrained(model_folder, padding_side="left")
-    network = load_model(model_folder).eval()
-    candidates = sorted(problems, key=lambda problem: _length(tokenizer, task, problem))
+    folder = open_folder(model_folder)
+    candidates = sorted(problems, key=lambda problem: _length(folder, task, problem))
+    del candidates[settings.candidates :]
     judge = _Judge(task, rewards or rewards_of(task, DEFAULT_REWARDS))
-    rollouts = _first_pass(network, tokenizer, candidates[: settings.candidates], settings, judge)
+    decoding = Decoding(engine, 1.0, 1.0, 0, settings.max_completion_tokens)
+    rollouts = []
+    for problem, group in _first_pass(folder, candidates, settings, decoding, task, batch):
+        rollouts.append(_record(problem, group, folder, judge))
+        mixed = sum(_is_mixed(record) for record in rollouts)
+        print(f"first pass: {len(rollouts)}/{len(candidates)}, {mixed} mixed", flush=True)
     kept = _most_even(rollouts, settings)
     if not kept:
         raise DataError(
@@ -71,85 +89,48 @@ def select_prompts(
     return {**_figures(rollouts), "kept": len(kept), "seconds": time.perf_counter() - start}
 
 
-def _length(tokenizer: PreTrainedTokenizerBase, task: Task, problem: dict[str, Any]) -> int:
+def _length(folder: ModelFolder, task: Task, problem: dict[str, Any]) -> int:
     """Return the tokens of the prompt and, where the set has them, of the worked solution."""
-    solution = tokenizer(problem.get("solution", ""), add_special_tokens=False)["input_ids"]
-    return len(_prompt_ids(tokenizer, task, problem)) + len(solution)
-
-
-def _prompt_ids(
-    tokenizer: PreTrainedTokenizerBase, task: Task, problem: dict[str, Any]
-) -> list[int]:
-    prompt = tokenizer.apply_chat_template(
-        task.messages(problem), tokenize=False, add_generation_prompt=True
-    )
-    return tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    (prompt,) = folder.render([task.messages(problem)])
+    solution = folder.tokenizer(problem.get("solution", ""), add_special_tokens=False)["input_ids"]
+    return len(prompt) + len(solution)
 
 
 def _first_pass(
-    network: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
+    folder: ModelFolder,
     candidates: list[dict[str, Any]],
-    settings: "PromptSelection",
-    judge: "_Judge",
-) -> list[dict[str, Any]]:
-    """Sample every candidate; return one record (see `_record`) for each, in their order."""
-    ends = end_token_ids(network.config, network.generation_config, tokenizer)
-    generation = GenerationConfig(
-        do_sample=True,
-        temperature=1.0,
-        top_k=0,
-        top_p=1.0,
-        max_new_tokens=settings.max_completion_tokens,
-        num_return_sequences=settings.rollouts,
-        eos_token_id=ends,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    records = []
-    # generate draws from torch's global generator: fork it, so that it is left as it was.
-    with torch.random.fork_rng(devices=[]), torch.inference_mode():
-        torch.manual_seed(settings.seed)
-        for batch in _chunks(candidates, max(1, ROWS_AT_ONCE // settings.rollouts)):
-            inputs = [
-                {"input_ids": _prompt_ids(tokenizer, judge.task, problem)} for problem in batch
-            ]
-            padded = tokenizer.pad(inputs, return_tensors="pt")
-            ids_BT = network.generate(**padded, generation_config=generation)
-            completions_BT = ids_BT[:, padded["input_ids"].shape[1] :]
-            for row, problem in enumerate(batch):
-                group = completions_BT[row * settings.rollouts : (row + 1) * settings.rollouts]
-                records.append(_record(problem, group, tokenizer, ends, judge))
-            mixed = sum(_is_mixed(record) for record in records)
-            print(f"first pass: {len(records)}/{len(candidates)}, {mixed} mixed", flush=True)
-    return records
-
-
-def _chunks(items: list[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
-    return (items[i : i + size] for i in range(0, len(items), size))
+    settings: PromptSelection,
+    decoding: Decoding,
+    task: Task,
+    batch: int,
+) -> Iterator[tuple[dict[str, Any], list[Answer]]]:
+    """Sample every candidate; yield each with its group of rollouts, in their order."""
+    prompts = folder.render(map(task.messages, candidates))
+    folder.check_length({"prompt_selection": prompts}, decoding.max_tokens)
+    engine = open_engine(decoding, folder, max(map(len, prompts)))
+    size, n = max(1, batch // settings.rollouts), settings.rollouts
+    taken: set[int] = set()
+    # An engine may draw from torch's global generator: fork it, so that it is left as it was.
+    with torch.random.fork_rng():
+        for start in range(0, len(candidates), size):
+            seed = spaced_seed(f"{settings.seed}/{start}", size * n, taken)
+            answers = engine.generate(prompts[start : start + size], n, seed)
+            for row, problem in enumerate(candidates[start : start + size]):
+                yield problem, answers[row * n : (row + 1) * n]
 
 
 def _record(
-    problem: dict[str, Any],
-    completions_GT: torch.Tensor,
-    tokenizer: PreTrainedTokenizerBase,
-    ends: list[int],
-    judge: "_Judge",
+    problem: dict[str, Any], group: Sequence[Answer], folder: ModelFolder, judge: "_Judge"
 ) -> dict[str, Any]:
-    """Judge one group of rollouts [rollout, token], each cut after its first end token."""
-    is_end_GT = torch.isin(completions_GT, torch.tensor(ends))
-    truncated_G = ~is_end_GT.any(dim=1)
-    lengths_G = torch.where(truncated_G, completions_GT.shape[1], is_end_GT.int().argmax(dim=1) + 1)
-    texts = [
-        tokenizer.decode(tokens_T[:length], skip_special_tokens=True)
-        for tokens_T, length in zip(completions_GT, lengths_G.tolist(), strict=True)
-    ]
+    """Judge one group of rollouts."""
+    texts = folder.decode(answer.token_ids for answer in group)
     return {
         "problem": problem,
         "rewards": judge.rewards(problem, texts),
         "correct": judge.task.correct([(problem["answer"], text) for text in texts]),
         "boxed": [isinstance(guarded(last_boxed, text), str) for text in texts],
-        "tokens": lengths_G.tolist(),
-        "truncated": truncated_G.tolist(),
+        "tokens": [len(answer.token_ids) for answer in group],
+        "truncated": [not answer.finished for answer in group],
     }
 
 
@@ -180,7 +161,7 @@ def _unevenness(record: dict[str, Any]) -> int:
     return abs(2 * int(np.sum(rewards > np.nanmean(rewards))) - len(rewards))
 
 
-def _most_even(records: list[dict[str, Any]], settings: "PromptSelection") -> list[dict[str, Any]]:
+def _most_even(records: list[dict[str, Any]], settings: PromptSelection) -> list[dict[str, Any]]:
     """Return the problems of the `keep` most evenly mixed groups, ties in their order."""
     mixed = [record for record in records if _is_mixed(record)]
     mixed.sort(key=_unevenness)

@@ -5,25 +5,30 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
-class SamplingSettings:
-    """How answers are drawn (paper, section "Evaluation"); the keys of `cells.evaluation_settings`.
+class Decoding:
+    """How an engine draws one answer: `max_tokens` is its budget, `top_k` 0 means no limit."""
 
-    `k` is samples a problem by benchmark, `batch` the sequences that are decoded at a time,
-    `max_tokens` the budget of one answer, `top_k` 0 means no limit. `sampler_version` is that of
-    this code: chunks that another one drew are not taken over. `tasks` is the identity of the task
-    of each benchmark that is not mathematics.
-    """
-
-    sampler_version: int
     engine: Literal["transformers", "vllm"]
     temperature: float
     top_p: float
     top_k: int
+    max_tokens: int
+
+
+@dataclass(frozen=True)
+class SamplingSettings(Decoding):
+    """How answers are drawn (paper, section "Evaluation"); the keys of `cells.evaluation_settings`.
+
+    `k` is samples a problem by benchmark, `batch` the sequences that are decoded at a time.
+    `sampler_version` is that of this code: chunks that another one drew are not taken over. `tasks`
+    is the identity of the task of each benchmark that is not mathematics.
+    """
+
+    sampler_version: int
     samples_per_wave: int
     first_wave_seed: int
     batch: int
     k: dict[str, int]
-    max_tokens: int
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def given(self) -> dict[str, Any]:

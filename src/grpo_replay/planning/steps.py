@@ -49,7 +49,7 @@ def _start(run: Run, scale: str) -> Iterator[Step]:
         yield Step(read, [made], partial(warm_start_params, study))
     if study.prompt_selection:
         read, made = [run.start_model(scale), files.problems], files.selected_problems(scale)
-        yield Step(read, [made], partial(selection_params, study))
+        yield Step(read, [made], partial(selection_params, study, scale))
 
 
 def _cell(run: Run, name: str) -> Iterator[Step]:

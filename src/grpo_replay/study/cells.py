@@ -180,11 +180,7 @@ def asked_rewards(study: Study) -> dict[str, Any]:
 
 def problems_params(study: Study) -> dict[str, Any]:
     """What `make_problems` gets as params."""
-    return {
-        **asked(study.task),
-        "version": PROBLEMS_VERSION,
-        "settings": deciding(study.problems),
-    }
+    return {**asked(study.task), "version": PROBLEMS_VERSION, "settings": deciding(study.problems)}
 
 
 def warm_start_params(study: Study) -> dict[str, Any]:
@@ -197,13 +193,16 @@ def warm_start_params(study: Study) -> dict[str, Any]:
     }
 
 
-def selection_params(study: Study) -> dict[str, Any]:
-    """What `select_prompts` gets as params."""
+def selection_params(study: Study, scale: str) -> dict[str, Any]:
+    """What `select_prompts` gets as params: it draws as evaluation does, and so is as old."""
     return {
         **asked(study.task),
         **asked_rewards(study),
         "prompt": prompt(study),
         "version": PROBLEMS_VERSION,
+        "sampler_version": SAMPLER_VERSION,
+        "engine": study.evaluation.engine,
+        "batch": study.scales[scale].evaluation_batch,
         "settings": deciding(study.prompt_selection) if study.prompt_selection else {},
     }
 
