@@ -27,7 +27,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the workflow: beside its tests, as long as all others, those run."""
+    """Run the workflow's tests first: they take about as long as all others together."""
     items.sort(key=lambda item: not item.nodeid.startswith(WORKFLOW))
 
 

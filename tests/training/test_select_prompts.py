@@ -6,7 +6,7 @@ import pytest
 import torch
 from random_model import save_random_model
 
-from grpo_replay.errors import DataError
+from grpo_replay.errors import DataError, ModelError
 from grpo_replay.evaluation.select_prompts import select_prompts
 from grpo_replay.models.config import WarmStart
 from grpo_replay.models.warm_start import boxed_solution, warm_start
@@ -75,6 +75,14 @@ def test_candidates_are_the_shortest_and_none_mixed_is_an_error(
     with pytest.raises(DataError, match="none of 1 candidates"):
         select_prompts(model_folder, PROBLEMS, one, tmp_path / "kept.jsonl")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rollouts_that_the_model_has_no_positions_for_are_refused(
+    model_folder: Path, tmp_path: Path
+) -> None:
+    long = SELECTION.model_copy(update={"max_completion_tokens": 100_000})
+    with pytest.raises(ModelError, match="lower prompt_selection.max_completion_tokens"):
+        select_prompts(model_folder, PROBLEMS, long, tmp_path / "kept.jsonl")
 
 
 def test_mixed_is_what_the_rewards_of_the_study_say(model_folder: Path, tmp_path: Path) -> None:

@@ -244,7 +244,8 @@ def test_what_a_callers_timer_raises_is_no_answers_error(
 
 
 def test_ctrl_c_ends_the_caller_and_its_processes_at_once() -> None:
-    code = (  # the handler, for where a shell began the tests in the background
+    # With its own handler: what a shell starts in the background ignores the signal.
+    code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from grpo_replay.tasks.math import grade_many;"
         "grade_many([('2k+2', r'\\boxed{2(k+1)}')]); print('ready', flush=True);"

@@ -125,7 +125,7 @@ def sample_answers(
         name: folder.render(map(task_of(settings.tasks.get(name)).messages, rows))
         for name, rows in problems.items()
     }
-    folder.check_length(prompts, settings.max_tokens)
+    folder.check_length(prompts, settings.max_tokens, "evaluation_max_tokens")
     manifest = _manifest(folder, problems, prompts, settings)
     made_by = {name: _made_by(manifest, name) for name in problems}
     finished = {

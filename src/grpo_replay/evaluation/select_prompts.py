@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from grpo_replay.errors import DataError
-from grpo_replay.evaluation.engines import Answer, open_engine
+from grpo_replay.evaluation.engines import Answer, Engine, open_engine
 from grpo_replay.evaluation.sample import spaced_seed
 from grpo_replay.evaluation.settings import Decoding
 from grpo_replay.models.folder import ModelFolder, open_folder
@@ -70,14 +70,17 @@ def select_prompts(
     """
     start = time.perf_counter()
     folder = open_folder(model_folder)
-    candidates = sorted(problems, key=lambda problem: _length(folder, task, problem))
-    del candidates[settings.candidates :]
+    candidates, prompts = _shortest(folder, task, problems, settings.candidates)
+    max_tokens = settings.max_completion_tokens
+    key = "prompt_selection.max_completion_tokens"
+    folder.check_length({"prompt_selection": prompts}, max_tokens, key)
+    decoding = Decoding(engine, temperature=1.0, top_p=1.0, top_k=0, max_tokens=max_tokens)
+    drawing = open_engine(decoding, folder, max(map(len, prompts)))
     judge = _Judge(task, rewards or rewards_of(task, DEFAULT_REWARDS))
-    decoding = Decoding(engine, 1.0, 1.0, 0, settings.max_completion_tokens)
-    rollouts = []
-    for problem, group in _first_pass(folder, candidates, settings, decoding, task, batch):
+    rollouts, mixed = [], 0
+    for problem, group in zip(candidates, _groups(drawing, prompts, settings, batch), strict=True):
         rollouts.append(_record(problem, group, folder, judge))
-        mixed = sum(_is_mixed(record) for record in rollouts)
+        mixed += _is_mixed(rollouts[-1])
         print(f"first pass: {len(rollouts)}/{len(candidates)}, {mixed} mixed", flush=True)
     kept = _most_even(rollouts, settings)
     if not kept:
@@ -89,34 +92,32 @@ def select_prompts(
     return {**_figures(rollouts), "kept": len(kept), "seconds": time.perf_counter() - start}
 
 
-def _length(folder: ModelFolder, task: Task, problem: dict[str, Any]) -> int:
-    """Return the tokens of the prompt and, where the set has them, of the worked solution."""
-    (prompt,) = folder.render([task.messages(problem)])
-    solution = folder.tokenizer(problem.get("solution", ""), add_special_tokens=False)["input_ids"]
-    return len(prompt) + len(solution)
+def _shortest(
+    folder: ModelFolder, task: Task, problems: list[dict[str, Any]], count: int
+) -> tuple[list[dict[str, Any]], list[list[int]]]:
+    """The problems of the fewest tokens, worked solutions included where there are some, and the
+    token ids of their prompts.
+    """
+    prompts = folder.render(map(task.messages, problems))
+    texts = [problem.get("solution", "") for problem in problems]
+    solutions = folder.tokenizer(texts, add_special_tokens=False)["input_ids"]
+    lengths = [len(prompt) + len(own) for prompt, own in zip(prompts, solutions, strict=True)]
+    order = sorted(range(len(problems)), key=lengths.__getitem__)[:count]
+    return [problems[i] for i in order], [prompts[i] for i in order]
 
 
-def _first_pass(
-    folder: ModelFolder,
-    candidates: list[dict[str, Any]],
-    settings: PromptSelection,
-    decoding: Decoding,
-    task: Task,
-    batch: int,
-) -> Iterator[tuple[dict[str, Any], list[Answer]]]:
-    """Sample every candidate; yield each with its group of rollouts, in their order."""
-    prompts = folder.render(map(task.messages, candidates))
-    folder.check_length({"prompt_selection": prompts}, decoding.max_tokens)
-    engine = open_engine(decoding, folder, max(map(len, prompts)))
+def _groups(
+    engine: Engine, prompts: list[list[int]], settings: PromptSelection, batch: int
+) -> Iterator[list[Answer]]:
+    """Draw the group of rollouts of each prompt, in their order."""
     size, n = max(1, batch // settings.rollouts), settings.rollouts
     taken: set[int] = set()
-    # An engine may draw from torch's global generator: fork it, so that it is left as it was.
-    with torch.random.fork_rng():
-        for start in range(0, len(candidates), size):
-            seed = spaced_seed(f"{settings.seed}/{start}", size * n, taken)
+    for start in range(0, len(prompts), size):
+        seed = spaced_seed(f"{settings.seed}/{start}", size * n, taken)
+        # An engine may draw from torch's global generator: fork it, so that it is left as it was.
+        with torch.random.fork_rng():
             answers = engine.generate(prompts[start : start + size], n, seed)
-            for row, problem in enumerate(candidates[start : start + size]):
-                yield problem, answers[row * n : (row + 1) * n]
+        yield from (answers[row : row + n] for row in range(0, len(answers), n))
 
 
 def _record(

@@ -35,16 +35,18 @@ class ModelFolder:
             list(answers), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
 
-    def check_length(self, prompts: dict[str, list[list[int]]], max_tokens: int) -> None:
-        """Raise ModelError where a prompt and its answer would not fit the model's positions."""
+    def check_length(self, prompts: dict[str, list[list[int]]], max_tokens: int, key: str) -> None:
+        """Raise ModelError where a prompt and its answer would not fit the model's positions.
+
+        `key` is the study's, of `max_tokens`.
+        """
         limit = getattr(self.config, "max_position_embeddings", None)
         for name, rows in prompts.items():
             longest = max(map(len, rows))
             if limit is not None and longest + max_tokens > limit:
                 raise ModelError(
                     f"{self.path}: {name}: the longest prompt has {longest} tokens, which with "
-                    f"evaluation_max_tokens = {max_tokens} is more than the model's {limit} "
-                    "positions; lower evaluation_max_tokens"
+                    f"{key} = {max_tokens} is more than the model's {limit} positions; lower {key}"
                 )
 
 

@@ -11,7 +11,8 @@ PROBLEMS_VERSION = 1
 MODEL_VERSION = 1
 # What a training cell learns.
 ALGORITHM_VERSION = 1
-# Which answers are drawn: all cells are then sampled again, and none is trained.
+# Which answers are drawn: all cells are then sampled again, and none is trained, but where a first
+# pass (`prompt_selection`) drew what a study trains on.
 SAMPLER_VERSION = 2
 # The verdicts, or what a file of grades holds: all stored samples are then graded again.
 GRADER_VERSION = 4
