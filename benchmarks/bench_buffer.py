@@ -32,8 +32,8 @@ def make_rollouts(count: int, tokens: int, step: int) -> list[Rollout]:
             problem_id=str(i // 8),
             prompt_ids=np.arange(200, dtype=np.int32),
             completion_ids=random.integers(0, 150_000, tokens, dtype=np.int32),
-            behavior_logprobs=random.standard_normal(tokens, dtype=np.float32),
-            sampler_logprobs=None,
+            behaviour_logprobs=random.standard_normal(tokens, dtype=np.float32),
+            inference_logprobs=None,
             advantage=float(random.standard_normal()),
             reward=1.0,
             group_mean=0.0,
@@ -71,7 +71,7 @@ def main() -> None:
     tracemalloc.stop()
     rows = store.buffer.rollouts()
     payload = sum(
-        r.prompt_ids.nbytes + r.completion_ids.nbytes + r.behavior_logprobs.nbytes for r in rows
+        r.prompt_ids.nbytes + r.completion_ids.nbytes + r.behaviour_logprobs.nbytes for r in rows
     )
     print(f"memory: {memory / payload:.3f} x the bytes of the rows (below 1.3)")
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from random_model import save_random_model
 
-from grpo_replay.tasks.clock import make_problems
+from grpo_replay.tasks.clock import clock_problems
 from grpo_replay.tasks.problems import write_problems
 
 WORKFLOW = "tests/workflow/"
@@ -48,6 +48,6 @@ def benchmarks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return two benchmarks of five and three problems, whose prompts differ in length."""
     folder = tmp_path_factory.mktemp("benchmarks")
     for name, count in (("five", 5), ("three", 3)):
-        problems = make_problems([3, 9], count, 10, 3, seed=count, split="benchmark")
+        problems = clock_problems([3, 9], count, 10, 3, seed=count, split="benchmark")
         write_problems(folder / f"{name}.jsonl", [dict(problem) for problem in problems])
     return {name: folder / f"{name}.jsonl" for name in ("five", "three")}

@@ -17,7 +17,7 @@ from grpo_replay.errors import DataError
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a path beside `path`, which takes its place when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".unfinished-{path.name}")  # the ending tells some the format
@@ -26,7 +26,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside `path`, which takes its place when the block ends without an
     error.
     """
@@ -45,7 +45,7 @@ def replace_folder(made: Path, path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text, whole or not at all."""
-    with whole_file(path) as unfinished:
+    with atomic_file(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
 
 

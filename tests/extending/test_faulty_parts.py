@@ -16,7 +16,7 @@ from grpo_replay.parts import source_digest
 from grpo_replay.study.axes import method_of
 from grpo_replay.study.cells import expand
 from grpo_replay.study.file import load_study
-from grpo_replay.training.checkpoints import latest_whole
+from grpo_replay.training.checkpoints import latest_complete
 
 HERE = Path(__file__).parent
 REPLAY = {"compose": "anchored", "unit": "rollout"}
@@ -179,5 +179,5 @@ def test_what_a_part_gives_is_looked_at(
     assert told in message and "\n" not in message and "step" in message
     in_the_middle = "faulty:Weights" in told
     assert f"step {3 if in_the_middle else 1}" in message
-    found = latest_whole(tmp_path)
+    found = latest_complete(tmp_path)
     assert found == ((tmp_path / "checkpoint-4", 2) if in_the_middle else None)

@@ -27,7 +27,7 @@ if __name__ == "__main__":
     def spoilt(batch, step):
         replayed = [row for row in batch.rows if row.birth_step < step]
         if replayed:
-            replayed[0].behavior_logprobs[0] = math.nan
+            replayed[0].behaviour_logprobs[0] = math.nan
         return compose(batch, step)
 
     trainer._split = spoilt

@@ -34,7 +34,7 @@ def rows_of(probe: Probe, step: int, update: int) -> list[tuple]:
     return [
         (int(place), entry["inputs"], row)
         for entry in entries
-        for row, place in enumerate(entry["inputs"]["places"])
+        for row, place in enumerate(entry["inputs"]["row_index"])
         if place >= 0
     ]
 

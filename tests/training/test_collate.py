@@ -19,8 +19,8 @@ def rollout(prompt: list[int], completion: list[int], birth: int = 1, advantage:
         problem_id="p",
         prompt_ids=np.array(prompt, np.int32),
         completion_ids=np.array(completion, np.int32),
-        behavior_logprobs=-np.array(completion, np.float32),
-        sampler_logprobs=None,
+        behaviour_logprobs=-np.array(completion, np.float32),
+        inference_logprobs=None,
         advantage=advantage,
         reward=1.0,
         group_mean=0.0,
@@ -73,10 +73,10 @@ def test_padding_hides_nothing_and_adds_nothing() -> None:
         mask = batch["completion_mask"][index].bool()
         assert batch["completion_ids"][index][mask].tolist() == row.completion_ids.tolist()
         old = batch["old_per_token_logps"][index][mask]
-        assert old.tolist() == row.behavior_logprobs.tolist()
+        assert old.tolist() == row.behaviour_logprobs.tolist()
     assert batch["completion_mask"].sum() == 7
     assert batch["ages"].tolist() == [3, 3, 3, 0, 0]
-    assert batch["places"].tolist() == [1, 2, 3, -1, -1]
+    assert batch["row_index"].tolist() == [1, 2, 3, -1, -1]
     assert batch["completion_mask"][3:].sum() == 0  # filled up to five rows
     assert batch["num_items_in_batch"] == 9
     assert batch["prompt_mask"][1].tolist() == [0, 0, 1]  # prompts end where completions begin

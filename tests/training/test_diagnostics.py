@@ -19,7 +19,7 @@ def micro_batch(ages: list[int], advantages: list[float], ratios: list[list[floa
         "old_per_token_logps": old_RT,
         "advantages": torch.tensor(advantages),
         "ages": torch.tensor(ages),
-        "places": torch.arange(len(ages)) - 1,  # the first row fills up
+        "row_index": torch.arange(len(ages)) - 1,  # the first row fills up
     }
     return inputs, old_RT + ratio_RT.log(), torch.full_like(ratio_RT, 0.5)
 

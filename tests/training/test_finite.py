@@ -134,7 +134,7 @@ def test_a_loss_that_is_not_finite_names_the_row(tiny_model: Path, tmp_path: Pat
 
 def spoil_buffer(trainer: ReplayGRPOTrainer) -> None:
     for rollout in trainer.replay.buffer.rollouts():
-        rollout.behavior_logprobs[0] = math.nan
+        rollout.behaviour_logprobs[0] = math.nan
 
 
 def test_a_model_without_finite_logits_is_told(tiny_model: Path, tmp_path: Path) -> None:
@@ -279,5 +279,7 @@ def test_missing_logprobs_of_the_sampling_engine_are_counted(
     probe = probe_of(tiny_model, tmp_path, Scored())
     probe.trainer.train()
     rows = strict_lines(probe.records.metrics.path)
-    assert [row["sampler/logprobs_missing"] for row in rows] == [2] * 4
-    assert all(0 < row["sampler/logprob_gap_mean"] < row["sampler/logprob_gap_max"] for row in rows)
+    assert [row["inference/logprobs_missing"] for row in rows] == [2] * 4
+    assert all(
+        0 < row["inference/logprob_gap_mean"] < row["inference/logprob_gap_max"] for row in rows
+    )

@@ -123,8 +123,8 @@ def test_the_record_has_each_rows_log_ratio_at_its_update(trained: Probe) -> Non
     seen = 0
     for loss in trained.losses:
         inputs = loss["inputs"]
-        for row in torch.nonzero(inputs["places"] >= 0).flatten():
-            own = rows[loss["step"]].iloc[int(inputs["places"][row])]
+        for row in torch.nonzero(inputs["row_index"] >= 0).flatten():
+            own = rows[loss["step"]].iloc[int(inputs["row_index"][row])]
             mask = inputs["completion_mask"][row].bool()
             assert (own.age, own.length) == (inputs["ages"][row], mask.sum())
             assert own.advantage == pytest.approx(float(inputs["advantages"][row]))

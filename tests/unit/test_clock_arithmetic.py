@@ -7,8 +7,8 @@ import pytest
 
 from grpo_replay.errors import ConfigError
 from grpo_replay.tasks.clock import (
+    clock_problems,
     draw_problem,
-    make_problems,
     parse_problem,
     right_answer,
     worked_solution,
@@ -23,7 +23,7 @@ def test_problem_text_is_parsed_and_answered() -> None:
 
 
 def test_problems_have_unique_ids_and_texts_and_the_asked_length() -> None:
-    problems = make_problems([3, 5], count=200, hours=10, max_step=3, seed=0)
+    problems = clock_problems([3, 5], count=200, hours=10, max_step=3, seed=0)
     assert len({problem["id"] for problem in problems}) == 200
     assert len({problem["problem"] for problem in problems}) == 200
     assert {len(parse_problem(problem["problem"])[1]) for problem in problems} == {3, 5}
@@ -31,20 +31,20 @@ def test_problems_have_unique_ids_and_texts_and_the_asked_length() -> None:
 
 
 def test_same_seed_same_problems() -> None:
-    first, second, other = (make_problems(5, 20, 10, 3, seed) for seed in (1, 1, 2))
+    first, second, other = (clock_problems(5, 20, 10, 3, seed) for seed in (1, 1, 2))
     assert first == second
     assert first != other
 
 
 def test_training_never_meets_a_benchmark_problem() -> None:
-    training = make_problems(3, 1000, 10, 3, seed=0, split="train")
-    benchmark = make_problems(3, 300, 10, 3, seed=0, split="benchmark")
+    training = clock_problems(3, 1000, 10, 3, seed=0, split="train")
+    benchmark = clock_problems(3, 300, 10, 3, seed=0, split="benchmark")
     assert not {p["problem"] for p in training} & {p["problem"] for p in benchmark}
 
 
 def test_too_many_problems_are_refused() -> None:
     with pytest.raises(ConfigError, match="count: 100 .* lower count"):
-        make_problems(1, 100, 10, 3, seed=0)
+        clock_problems(1, 100, 10, 3, seed=0)
 
 
 def test_solution_without_errors_is_right() -> None:

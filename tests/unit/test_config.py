@@ -19,10 +19,10 @@ from grpo_replay.study.cells import (
     benchmark_problems,
     expand,
     model_parameters,
-    number_text,
     resolve,
     select,
     training_settings,
+    value_text,
 )
 from grpo_replay.study.config import Scale
 from grpo_replay.study.file import load_study
@@ -68,7 +68,7 @@ def test_a_cluster_is_asked_for_more_with_every_attempt() -> None:
 
 
 def test_a_number_has_one_text() -> None:
-    assert [number_text(x) for x in (0.5, 0.50, 1.0, 1, 1e-6)] == ["0.5", "0.5", "1", "1", "1e-06"]
+    assert [value_text(x) for x in (0.5, 0.50, 1.0, 1, 1e-6)] == ["0.5", "0.5", "1", "1", "1e-06"]
 
 
 def test_a_glob_that_matches_nothing_lists_the_cells() -> None:

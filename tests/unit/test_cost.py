@@ -16,7 +16,7 @@ from grpo_replay.planning.gpu_memory import (
     bytes_left,
     check_memory,
     memory_row,
-    number_text,
+    rounded,
     rows_held,
     state_bytes,
 )
@@ -120,7 +120,7 @@ def test_a_scale_is_started_when_its_problems_are_chosen_too(tmp_path: Path) -> 
 
 
 def test_hours_in_words() -> None:
-    found = [number_text(value, 4) for value in (0, 0.3812, 99.95, 1_236, 70_400, 999.96)]
+    found = [rounded(value, 4) for value in (0, 0.3812, 99.95, 1_236, 70_400, 999.96)]
     assert found == ["0", "0.3812", "99.95", "1,236", "70,400", "1,000"]
     assert [duration(hours) for hours in (0, 0.5, 2.4)] == ["1 minute", "30 minutes", "2 hours"]
 

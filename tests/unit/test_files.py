@@ -6,7 +6,7 @@ import pytest
 
 from grpo_replay.errors import DataError
 from grpo_replay.files import read_appended
-from grpo_replay.tasks.fingerprint import check_record
+from grpo_replay.tasks.fingerprint import check_fingerprint
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
@@ -27,4 +27,4 @@ def test_a_torn_record_of_a_source_is_named(tmp_path: Path) -> None:
     record = tmp_path / "problems.jsonl.source.json"
     record.touch()
     with pytest.raises(DataError, match=r"source\.json: not JSON .* remove it and run again"):
-        check_record(record, "org/set@0", {"rows": 3}, DataError)
+        check_fingerprint(record, "org/set@0", {"rows": 3}, DataError)

@@ -19,7 +19,7 @@ from reporting_inputs import (
 )
 from scipy import stats
 
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.significance import PValues, marked
 from grpo_replay.reporting.paper import (
     accuracy,
@@ -243,7 +243,7 @@ def test_what_a_study_lacks_is_a_dash_and_a_line(two_cells):
     assert "anchored-query-σ_g at s" in table.notes[-1]
     ages = accuracy.table02(two_cells)
     clipped = [r.numbers["clip_fresh_percent"] for r in ages.rows if r.numbers["avg"]]
-    assert clipped == [Number(0.1, n=2, remark="n=1")]
+    assert clipped == [Estimate(0.1, n=2, remark="n=1")]
     missing = "\n".join(ages.notes)
     assert "missing: s/ours-replay.tau_max30-seed42; make it with: `snakemake" in missing
 
@@ -378,11 +378,11 @@ def test_numbers_are_tested_over_three_seeds(tmp_path):
 
 def test_holm_is_over_the_numbers_of_one_table_and_scale():
     """Two tests of a scale: the smaller p counts twice, and a number without a test not at all."""
-    numbers = {"a": Number(1.0), "b": Number(2.0), "c": Number(3.0), "d": None}
+    numbers = {"a": Estimate(1.0), "b": Estimate(2.0), "c": Estimate(3.0), "d": None}
     tests = {"a": PValues(0.02, 0.4), "b": PValues(0.03), "d": PValues(0.001, 0.001)}
     found = marked(numbers, tests)
-    assert found["a"] == Number(1.0, p_problems=0.04, p_seeds=0.4, marks="†")
-    assert found["b"] == Number(2.0, p_problems=0.04, marks="†")
+    assert found["a"] == Estimate(1.0, p_problems=0.04, p_seeds=0.4, marks="†")
+    assert found["b"] == Estimate(2.0, p_problems=0.04, marks="†")
     assert (found["c"], found["d"]) == (numbers["c"], None)
 
 
@@ -446,8 +446,8 @@ def test_every_published_line_is_compared(whole):
 
 def test_impossible_published_numbers_are_marked():
     assert comparison._printed("aime25_avg", {"aime25_avg": "5.02"}).marks == "§"
-    assert comparison._printed("aime25_avg", {"aime25_avg": "5.00"}) == Number(5.0)
-    assert comparison._printed("avg", {"avg": "15.93"}) == Number(15.93)
+    assert comparison._printed("aime25_avg", {"aime25_avg": "5.00"}) == Estimate(5.0)
+    assert comparison._printed("avg", {"avg": "15.93"}) == Estimate(15.93)
     assert comparison._printed("delta_percent", {"delta_percent": ""}) is None
 
 

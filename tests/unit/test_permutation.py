@@ -15,20 +15,20 @@ from grpo_replay.statistics.permutation import EXCHANGES, MOST_ENUMERATED, excha
 STRATA = np.array(["large"] * 5 + ["small"] * 2)
 
 
-def aes(means_SV: np.ndarray) -> np.ndarray:
+def aes(means_BV: np.ndarray) -> np.ndarray:
     """Accuracy and length of a model, then of its reference; further columns are not read."""
-    return accuracy_efficiency_score(*np.moveaxis(means_SV.mean(axis=-2), -1, 0)[:4])
+    return accuracy_efficiency_score(*np.moveaxis(means_BV.mean(axis=-2), -1, 0)[:4])
 
 
-def lead(means_SV: np.ndarray) -> np.ndarray:
+def lead(means_BV: np.ndarray) -> np.ndarray:
     """AES of one model less that of another, both against the last two columns."""
-    one, other, fixed = np.split(means_SV, 3, axis=-1)
+    one, other, fixed = np.split(means_BV, 3, axis=-1)
     return aes(np.concatenate([one, fixed], -1)) - aes(np.concatenate([other, fixed], -1))
 
 
-def pooled_ratio(means_SV: np.ndarray) -> np.ndarray:
+def pooled_ratio(means_BV: np.ndarray) -> np.ndarray:
     """Tokens over answers of one model, against those of the other, all problems together."""
-    sums_V = np.array([5, 2]) @ means_SV
+    sums_V = np.array([5, 2]) @ means_BV
     return ratio(sums_V[..., 0], sums_V[..., 1]) / ratio(sums_V[..., 2], sums_V[..., 3])
 
 
@@ -41,8 +41,8 @@ def by_enumeration(values_PV: np.ndarray, statistic: Callable, width: int) -> fl
             for swap, row in zip(swaps, values_PV.tolist(), strict=True)
         ]
         rows = np.array(rows)
-        means_SV = np.stack([rows[:5].mean(axis=0), rows[5:].mean(axis=0)])
-        numbers.append(round(float(statistic(means_SV)), 9))
+        means_BV = np.stack([rows[:5].mean(axis=0), rows[5:].mean(axis=0)])
+        numbers.append(round(float(statistic(means_BV)), 9))
     found = numbers[0]
     tails = (np.mean([n <= found for n in numbers]), np.mean([n >= found for n in numbers]))
     return min(1.0, 2 * min(tails))
@@ -69,8 +69,8 @@ def test_p_by_hand() -> None:
     """Two problems, a ratio of 2: the exchanges give 2, 1, 1 and 1/2, so p = 2 x 1/4."""
     values_PV = np.array([[6.0, 3.0], [6.0, 3.0]])
 
-    def quotient(means_SV: np.ndarray) -> np.ndarray:
-        return means_SV[..., 0, 0] / means_SV[..., 0, 1]
+    def quotient(means_BV: np.ndarray) -> np.ndarray:
+        return means_BV[..., 0, 0] / means_BV[..., 0, 1]
 
     assert exchange_test(values_PV, ["a", "a"], quotient) == 0.5
     assert exchange_test(values_PV[:1], ["a"], quotient) == 1.0
@@ -98,10 +98,10 @@ def test_ratio_logarithm_and_difference_of_two_means_have_one_p() -> None:
     values_PV = np.random.default_rng(5).gamma(3, 100, size=(60, 2)) * [1.15, 1.0]
     strata = np.repeat(["a", "b"], [40, 20])
 
-    def quotient(means_SV: np.ndarray) -> np.ndarray:
-        return means_SV[..., 0].mean(-1) / means_SV[..., 1].mean(-1)
+    def quotient(means_BV: np.ndarray) -> np.ndarray:
+        return means_BV[..., 0].mean(-1) / means_BV[..., 1].mean(-1)
 
-    statistics = (difference_of_means, quotient, lambda means_SV: np.log(quotient(means_SV)))
+    statistics = (difference_of_means, quotient, lambda means_BV: np.log(quotient(means_BV)))
     found = [exchange_test(values_PV, strata, statistic) for statistic in statistics]
     assert found[0] == found[1] == found[2] < 0.3
 

@@ -11,7 +11,7 @@ from grpo_replay.errors import DataError
 from grpo_replay.evaluation.score import score_cell
 from grpo_replay.reporting.numbers.conditions import all_conditions
 from grpo_replay.reporting.numbers.means import benchmark_number, mean_number
-from grpo_replay.reporting.tables.table import number_text
+from grpo_replay.reporting.tables.table import estimate_text
 from grpo_replay.results.scores import SCHEMA, collect_scores, read_scores
 from grpo_replay.statistics.evaluation_metrics import EVALUATION_METRICS
 from grpo_replay.study.cells import config_hash, expand, resolve
@@ -174,4 +174,4 @@ def test_a_benchmark_of_one_problem_has_no_interval(tmp_path):
         benchmark_number(frame, setting, "hard", EVALUATION_METRICS[0]),
         mean_number(frame, setting, "avg_at_k"),
     ):
-        assert number_text(number, 1).endswith(" (n = 1, no interval)")
+        assert estimate_text(number, 1).endswith(" (n = 1, no interval)")

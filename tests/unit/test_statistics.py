@@ -142,7 +142,7 @@ def test_small_discrete_samples_always_have_an_ordered_interval() -> None:
     [
         ([], [], "no problems"),
         ([1.0, np.nan], ["a", "a"], r"nan at problems \[1\]"),
-        ([1.0, 2.0], ["a"], "2 problems but strata"),
+        ([1.0, 2.0], ["a"], "2 problems but benchmarks"),
     ],
 )
 def test_intervals_refuse_bad_values(values: list, strata: list, message: str) -> None:
@@ -156,8 +156,8 @@ def test_interval_of_a_statistic_keeps_a_problems_columns_together() -> None:
     model = np.column_stack([simulated_percent(rng, 40), rng.gamma(3, 300, size=40)])
     strata = np.repeat(["a", "b"], 20)
 
-    def aes(means_SV: np.ndarray) -> float:
-        return accuracy_efficiency_score(*np.moveaxis(means_SV.mean(axis=-2), -1, 0))
+    def aes(means_BV: np.ndarray) -> float:
+        return accuracy_efficiency_score(*np.moveaxis(means_BV.mean(axis=-2), -1, 0))
 
     shorter = np.column_stack([model[:, 0], 0.8 * model[:, 1], model])
     interval = stratified_interval(shorter, strata, statistic=aes, resamples=199)

@@ -11,10 +11,10 @@ import yaml
 from grpo_replay.errors import ConfigError, GrpoReplayError
 from grpo_replay.planning.preflight import check_inputs
 from grpo_replay.study.axes import axes_of
-from grpo_replay.study.cells import expand, number_text, resolve
+from grpo_replay.study.cells import expand, resolve, value_text
 from grpo_replay.study.file import load_study
 from grpo_replay.study.oddities import oddities
-from grpo_replay.tasks.clock import check_problems, make_problems
+from grpo_replay.tasks.clock import check_problems, clock_problems
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "fixtures" / "studies" / "tiny.yaml"
@@ -174,7 +174,7 @@ def test_settings_that_differ_are_cells_that_differ(tmp_path: Path) -> None:
     zeros = expand(load(tmp_path, changed(ages, "replay.priority.alpha: [0.0, -0.0]")))
     names = [name for name in zeros if name.startswith("s/ours-replay")]
     assert names == ["s/ours-replay.priority.alpha0-seed42"]
-    assert [number_text(x) for x in (1234567, 0.1 + 0.2)] == ["1234567", repr(0.1 + 0.2)]
+    assert [value_text(x) for x in (1234567, 0.1 + 0.2)] == ["1234567", repr(0.1 + 0.2)]
 
 
 def test_yaml_as_people_and_programs_write_it_is_read(tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_yaml_as_people_and_programs_write_it_is_read(tmp_path: Path) -> None:
 
 
 def test_the_check_of_a_count_agrees_with_drawing() -> None:
-    texts = {problem["problem"] for problem in make_problems(2, 55, 5, 2, seed=0)}
+    texts = {problem["problem"] for problem in clock_problems(2, 55, 5, 2, seed=0)}
     for seed in range(3):  # of 80 texts, those of the training split
-        texts |= {problem["problem"] for problem in make_problems(2, 55, 5, 2, seed=seed)}
+        texts |= {problem["problem"] for problem in clock_problems(2, 55, 5, 2, seed=seed)}
     check_problems(2, len(texts), 5, 2)
-    assert len(make_problems(2, len(texts), 5, 2, seed=0)) == len(texts)
-    for find in (check_problems, lambda *sizes: make_problems(*sizes, seed=0)):
+    assert len(clock_problems(2, len(texts), 5, 2, seed=0)) == len(texts)
+    for find in (check_problems, lambda *sizes: clock_problems(*sizes, seed=0)):
         with pytest.raises(ConfigError, match=f"count: {len(texts) + 1} different train problems"):
             find(2, len(texts) + 1, 5, 2)
 

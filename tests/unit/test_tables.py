@@ -15,13 +15,20 @@ from markdown_it import MarkdownIt
 from reporting_inputs import CONFIG, read_csv, small_study, write_cell, write_metrics
 
 from grpo_replay.reporting.numbers.conditions import all_conditions, main_conditions
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.tables import catalogue
 from grpo_replay.reporting.tables.html import to_html
 from grpo_replay.reporting.tables.latex import tex, to_latex
 from grpo_replay.reporting.tables.notes import missing
 from grpo_replay.reporting.tables.source import Source
-from grpo_replay.reporting.tables.table import Column, Row, Table, number_text, to_csv, to_markdown
+from grpo_replay.reporting.tables.table import (
+    Column,
+    Row,
+    Table,
+    estimate_text,
+    to_csv,
+    to_markdown,
+)
 from grpo_replay.results.scores import collect_scores
 from grpo_replay.study.cells import expand, select
 from grpo_replay.study.config import Study
@@ -237,17 +244,17 @@ def test_main_conditions_prefer_the_papers_age():
 
 
 def test_number_text():
-    assert number_text(None, 1) == "–"
-    assert number_text(Number(float("nan")), 1) == "–"
-    assert number_text(Number(61.24, 57.0, 65.12, marks="†"), 1) == "61.2† [57.0, 65.1]"
-    assert number_text(Number(0.0551, remark="n=1"), 3) == "0.055 (n=1)"
-    both = Number(61.24, 57.0, 65.12, seeds_low=50.0, seeds_high=70.0)
-    assert number_text(both, 1) == "61.2 [50.0, 70.0]"
+    assert estimate_text(None, 1) == "–"
+    assert estimate_text(Estimate(float("nan")), 1) == "–"
+    assert estimate_text(Estimate(61.24, 57.0, 65.12, marks="†"), 1) == "61.2† [57.0, 65.1]"
+    assert estimate_text(Estimate(0.0551, remark="n=1"), 3) == "0.055 (n=1)"
+    both = Estimate(61.24, 57.0, 65.12, seeds_low=50.0, seeds_high=70.0)
+    assert estimate_text(both, 1) == "61.2 [50.0, 70.0]"
 
 
 def test_a_label_like_that_above_it_is_not_seen_again():
-    rows = [Row({"a": "s", "b": label}, {"x": Number(1.0)}) for label in ("-0.5", "-0.5", "σ_g")]
-    rows[1] = Row({"a": "s", "b": "t-1"}, {"x": Number(-1.0)})
+    rows = [Row({"a": "s", "b": label}, {"x": Estimate(1.0)}) for label in ("-0.5", "-0.5", "σ_g")]
+    rows[1] = Row({"a": "s", "b": "t-1"}, {"x": Estimate(-1.0)})
     table = Table("T", {"a": "A", "b": "B"}, [Column("x", "", "X")], rows)
     page = to_html(table)
     assert re.findall(r'<th scope="row"( class="again")?>(.*?)</th>', page) == [
@@ -265,7 +272,7 @@ TITLES = ["MATH | hard", "a \\| b", "$x$ and $$", "<b>bold</b> *x* **", "|A|", "
 def test_a_title_is_no_markup_in_markdown(tmp_path, title):
     """As a reader of Markdown reads the table: one column for each number, and the title whole."""
     columns = [Column("x", title, "avg@2", "n = 4"), Column("y", title, "pass@2")]
-    table = Table(title, {"a": title}, columns, [Row({"a": title}, {"x": Number(1.0)})])
+    table = Table(title, {"a": title}, columns, [Row({"a": title}, {"x": Estimate(1.0)})])
     page = MarkdownIt("gfm-like", {"linkify": False}).render(to_markdown(table))
     cells = [html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", page)]
     assert cells == [title, f"{title} avg@2<br>n = 4", f"{title} pass@2", title, "1.0", "–"]
@@ -274,7 +281,7 @@ def test_a_title_is_no_markup_in_markdown(tmp_path, title):
 
 
 def test_a_label_that_looks_like_a_formula_is_none_and_numbers_stay(tmp_path):
-    row = Row({"a": "=1+1", "b": -0.5}, {"x": Number(-0.25, -1.0, 0.5)})
+    row = Row({"a": "=1+1", "b": -0.5}, {"x": Estimate(-0.25, -1.0, 0.5)})
     table = Table("t", {"a": "A", "b": "B"}, [Column("x", "", "x")], [row])
     assert to_csv(table).splitlines()[1] == "'=1+1,-0.5,-0.25,-1.0,0.5,,,"
 
@@ -297,7 +304,7 @@ def test_latex_compiles_with_any_text(tmp_path):
         pytest.skip("pdflatex is not installed (Debian: texlive-latex-recommended)")
     every = "".join(map(chr, [*range(0x20, 0x7F), *range(0xA1, 0x100)]))
     texts = [every, "[1.0] – ‘x’ … γ ≤ 日本", r"\item -- $5 {b} ~ a^2 `c_d` #1 50 %"]
-    rows = [Row({"a": text}, {"x": Number(1.0)}) for text in texts]
+    rows = [Row({"a": text}, {"x": Estimate(1.0)}) for text in texts]
     columns = [Column("x", text, text, text) for text in texts]
     (tmp_path / "any.tex").write_text(to_latex(Table(every, {"a": every}, columns, rows, texts)))
     command = [compiler, "-interaction=nonstopmode", "-halt-on-error", "any.tex"]

@@ -45,7 +45,7 @@ def agrees_in_every_step(folder: Path) -> None:
     """Equal log-probabilities in later steps mean that vLLM has the new weights."""
     first, *later = metrics(folder)
     for record in (first, *later):
-        assert record["sampler/logprob_gap_max"] < 1e-4
+        assert record["inference/logprob_gap_max"] < 1e-4
     # The update was large enough that the weights of the first step would not pass the second.
     assert first["survivors/rollouts"] > 0
     drift = max(abs(first["ratio/fresh_mean"] - 1), first["clip_ratio/fresh"])

@@ -73,7 +73,7 @@ def test_the_next_cell_begins_with_its_own_weights(
 ) -> None:
     """The server holds what the last step of another cell has left."""
     train(model, tmp_path, seed=43, **{SERVER_VARIABLE: server})
-    assert metrics(tmp_path)[0]["sampler/logprob_gap_max"] < 1e-4
+    assert metrics(tmp_path)[0]["inference/logprob_gap_max"] < 1e-4
     first = [rollouts(folder).query("step == 1") for folder in (whole, tmp_path)]
     assert list(first[0].problem_id) == list(first[1].problem_id)
     assert (first[0].text.to_numpy() == first[1].text.to_numpy()).mean() < 0.5
@@ -93,7 +93,7 @@ def test_two_processes_train_on_what_one_server_draws(
 ) -> None:
     """The first of them asks for both, and hands over weights of which each holds a part."""
     train(model, tmp_path, seed=42, processes=2, **{SERVER_VARIABLE: server})
-    assert all(record["sampler/logprob_gap_max"] < 1e-4 for record in metrics(tmp_path))
+    assert all(record["inference/logprob_gap_max"] < 1e-4 for record in metrics(tmp_path))
     drawn = ["problem_id", "text", "reward"]
     first = [rollouts(folder).query("step == 1")[drawn] for folder in (whole, tmp_path)]
     pd.testing.assert_frame_equal(*first)

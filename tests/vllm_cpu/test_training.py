@@ -35,7 +35,7 @@ def test_shards_hand_their_engines_the_whole_weights(model: Path, tmp_path: Path
     """Two processes that share the training state, each with an engine of its own."""
     train(model, tmp_path, seed=42, processes=2)
     records = metrics(tmp_path)
-    assert [record["sampler/logprob_gap_max"] < 1e-4 for record in records] == [True] * 3
+    assert [record["inference/logprob_gap_max"] < 1e-4 for record in records] == [True] * 3
     assert records[0]["survivors/rollouts"] > 0 and records[0]["grad_norm"] > 0
     rollouts = pd.read_parquet(tmp_path / "cell" / "train" / "rollouts.parquet")
     long = rollouts.query("step == 1 and length > 6")  # from both processes

@@ -10,7 +10,7 @@ import yaml
 from repository_copy import Workflow, copy_repository, copy_without_times
 
 from grpo_replay.models.local import count_parameters
-from grpo_replay.tasks.clock import make_problems, worked_solution
+from grpo_replay.tasks.clock import clock_problems, worked_solution
 
 CELLS = {"p/base", "p/ours-seed42"}
 
@@ -39,7 +39,7 @@ def write_study(workflow: Workflow, parameters: int) -> None:
 def write_problems(folder: Path) -> None:
     rng = np.random.default_rng(0)
     for name, count, split in (("problems", 24, "train"), ("own", 6, "benchmark")):
-        rows = make_problems([2, 3], count, hours=5, max_step=2, seed=1, split=split)
+        rows = clock_problems([2, 3], count, hours=5, max_step=2, seed=1, split=split)
         solved = [row | {"solution": worked_solution(row["problem"], rng, 0, 0)} for row in rows]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in solved))
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grpo_replay.errors import DataError, GrpoReplayWarning
-from grpo_replay.files import digest, whole_file, write_text
+from grpo_replay.files import atomic_file, digest, write_text
 
 Row = dict[str, Any]
 SAMPLE_SCHEMA = pa.schema(
@@ -150,5 +150,5 @@ def check_sample_ids(path: Path, problem_id: str, sample_ids: Sequence[int], k: 
 
 def write_parquet(path: Path, table: pa.Table) -> None:
     """Write a table, whole or not at all."""
-    with whole_file(path) as unfinished:
+    with atomic_file(path) as unfinished:
         pq.write_table(table, unfinished)

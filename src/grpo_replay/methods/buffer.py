@@ -23,7 +23,7 @@ _SCALARS = {
 _REFERENCE = "reference_logprob"  # where the loss needs it
 _NAMES = ("rollout_id", "group_id", "problem_id")
 _PROMPT_ARRAYS = ("prompt_ids",)
-_COMPLETION_ARRAYS = ("completion_ids", "behavior_logprobs", "sampler_logprobs")
+_COMPLETION_ARRAYS = ("completion_ids", "behaviour_logprobs", "inference_logprobs")
 
 
 class EvictionCounts(NamedTuple):
@@ -99,9 +99,9 @@ class RolloutBuffer:
         }
         if rows and rows[0].reference_logprob is not None:
             arrays[_REFERENCE] = np.array([r.reference_logprob for r in rows], np.float64)
-        has_sampler = bool(rows) and rows[0].sampler_logprobs is not None
+        has_inference = bool(rows) and rows[0].inference_logprobs is not None
         for name in (*_PROMPT_ARRAYS, *_COMPLETION_ARRAYS):
-            if name != "sampler_logprobs" or has_sampler:
+            if name != "inference_logprobs" or has_inference:
                 pieces = [getattr(row, name) for row in rows]
                 arrays[name] = np.concatenate(pieces) if pieces else np.zeros(0)
         arrays["prompt_lengths"] = np.array([len(r.prompt_ids) for r in rows], np.int64)

@@ -13,11 +13,11 @@ class Rollout:
     """A completion, and its behaviour policy's view of it.
 
     `prompt_ids` has shape (prompt tokens,), `completion_ids` and both log-probability arrays
-    (completion tokens,). `behavior_logprobs` come from the training engine at the birth step,
-    `sampler_logprobs` from the sampling engine where it reports them. `group_mean` and `group_std`
-    are mu_g and sigma_g of the birth group, `birth_step` counts training steps from 1, `truncated`
-    says that no end token was reached, `kept` that the selection of fresh rollouts took it,
-    `correct` is the first verifier's word (a reward may be made of more than right and wrong).
+    (completion tokens,). `behaviour_logprobs` come from the training engine at the birth step,
+    `inference_logprobs` from the inference engine if it reports them. `group_mean` and
+    `group_std` are mu_g and sigma_g of the birth group, `birth_step` counts training steps from 1,
+    `truncated` says that no end token was reached, `kept` that the selection of fresh rollouts took
+    it, `correct` is the first verifier's word (a reward may be made of more than right and wrong).
     `reference_logprob` is that of the whole completion under the start model, in nats, where the
     loss needs it.
     """
@@ -27,8 +27,8 @@ class Rollout:
     problem_id: str
     prompt_ids: np.ndarray
     completion_ids: np.ndarray
-    behavior_logprobs: np.ndarray
-    sampler_logprobs: np.ndarray | None
+    behaviour_logprobs: np.ndarray
+    inference_logprobs: np.ndarray | None
     advantage: float
     reward: float
     group_mean: float

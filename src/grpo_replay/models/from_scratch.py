@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch.nn.functional import cross_entropy
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from grpo_replay.files import whole_folder
+from grpo_replay.files import atomic_folder
 from grpo_replay.models.config import MAX_POSITIONS
 from grpo_replay.models.gradient import clip_gradient
 from grpo_replay.models.load import check_finite
@@ -208,7 +208,7 @@ def save_folder(
     network: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, output: Path
 ) -> None:
     """Write model and tokenizer, whole, finite, or not at all."""
-    with whole_folder(output) as unfinished:
+    with atomic_folder(output) as unfinished:
         network.eval().save_pretrained(unfinished)
         tokenizer.save_pretrained(unfinished)
         check_finite(unfinished)

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from grpo_replay.errors import GrpoReplayWarning, ModelError
-from grpo_replay.files import file_digest, whole_folder
+from grpo_replay.files import atomic_folder, file_digest
 from grpo_replay.models.chat_template import FIXED_DATE, check_chat, fix_date
 from grpo_replay.models.config import FromScratchModel, Model, PretrainedModel
 from grpo_replay.models.from_scratch import train_base_model
@@ -16,7 +16,7 @@ from grpo_replay.models.load import check_finite
 from grpo_replay.models.local import MODELS_VARIABLE, check_parameters, local_model, weight_files
 from grpo_replay.tasks.any_task import DEFAULT_TASK
 from grpo_replay.tasks.config import ClockProblems, TrainingProblems
-from grpo_replay.tasks.fingerprint import check_record
+from grpo_replay.tasks.fingerprint import check_fingerprint
 from grpo_replay.tasks.task import Task
 
 
@@ -40,7 +40,7 @@ def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
     compared by every later one, wherever that takes the model from.
     """
     source = local_model(model) or download_model(model, MODELS_VARIABLE)
-    with whole_folder(output) as unfinished:
+    with atomic_folder(output) as unfinished:
         for file in _used_files(source):
             shutil.copy(file, unfinished)
         check_chat(unfinished, model.name)
@@ -48,7 +48,7 @@ def copy_pretrained(model: PretrainedModel, output: Path) -> dict[str, float]:
         check_finite(unfinished)
         record = output.with_name(f"{output.name}.source.json")
         digests = {file.name: file_digest(file) for file in unfinished.iterdir()}
-        check_record(record, f"{model.name}@{model.revision}", digests, ModelError)
+        check_fingerprint(record, f"{model.name}@{model.revision}", digests, ModelError)
         if fix_date(unfinished):
             warnings.warn(
                 f"{model.name}: its chat template prints the date of the day; every prompt has "

@@ -128,10 +128,10 @@ def _repair(scale: Scale) -> str:
 
 def gigabytes(count: float) -> str:
     """Bytes in words."""
-    return f"{number_text(count / 1e9, 3)} GB"
+    return f"{rounded(count / 1e9, 3)} GB"
 
 
-def number_text(value: float, digits: int) -> str:
+def rounded(value: float, digits: int) -> str:
     """A number to so many digits, the whole ones all, with a comma at each thousand."""
     short = f"{value:.{digits}g}"
     return f"{value:,.0f}" if float(short) >= 10 ** (digits - 1) else short

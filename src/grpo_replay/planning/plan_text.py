@@ -22,8 +22,8 @@ from grpo_replay.planning.gpu_memory import (
     gigabytes,
     memory_note,
     memory_row,
-    number_text,
     parameter_count,
+    rounded,
 )
 from grpo_replay.results.scores import problem_count
 from grpo_replay.study.cells import Cell
@@ -121,7 +121,7 @@ def _hours_and_wall_time(costs: list[CellCost], workers: int) -> list[str]:
     """What is left and what all takes in device-hours, and how long what is left takes."""
     left = [cost.left for cost in costs]
     wall = wall_time(left, workers)
-    hours = [number_text(device_hours(part), 4) for part in (left, costs)]
+    hours = [rounded(device_hours(part), 4) for part in (left, costs)]
     return [*hours, duration(wall) if wall else "-"]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from grpo_replay.methods.method import Setting
 from grpo_replay.study.axes import ALPHA, RATIO, TAU_MAX
-from grpo_replay.study.cells import number_text
+from grpo_replay.study.cells import value_text
 from grpo_replay.study.config import Study
 
 BASE = "base"
@@ -86,7 +86,7 @@ def setting_name(path: str) -> str:
 
 def varied_name(varied: Iterable[tuple[str, Setting]]) -> str:
     """What a condition varies, in words: `r 1, τ_max 30`."""
-    return ", ".join(f"{setting_name(path)} {number_text(value)}" for path, value in varied)
+    return ", ".join(f"{setting_name(path)} {value_text(value)}" for path, value in varied)
 
 
 def plain_text(text: str) -> str:

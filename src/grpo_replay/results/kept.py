@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from grpo_replay.files import file_digest, read_json, whole_file, write_json
+from grpo_replay.files import atomic_file, file_digest, read_json, write_json
 
 Record = dict[str, Any]
 _RECORD = "record.json"
@@ -57,7 +57,7 @@ def keep(output: Path, record: Record, write: Callable[[Path], Record]) -> Recor
 
 def link(output: Path, record: Record) -> None:
     """Make the output a link to what is kept for it; relative, so that a folder can be moved."""
-    with whole_file(output) as unfinished:
+    with atomic_file(output) as unfinished:
         unfinished.unlink(missing_ok=True)
         unfinished.symlink_to(kept_file(output, record).relative_to(output.parent))
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from grpo_replay.files import whole_file
+from grpo_replay.files import atomic_file
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.progress import current_scores
 from grpo_replay.statistics.evaluation_metrics import EVALUATION_METRICS
@@ -72,7 +72,7 @@ def collect_scores(study: Study, results: Path, output: Path) -> None:
                 {**fields, "benchmark": name, **scores["benchmarks"][name]}
                 for name in study.benchmarks
             ]
-    with whole_file(output) as temporary:
+    with atomic_file(output) as temporary:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from grpo_replay.files import whole_file
+from grpo_replay.files import atomic_file
 
 
 class StepLog:
@@ -25,7 +25,7 @@ class StepLog:
     def keep_until(self, step: int) -> None:
         """Drop every row of a later step, and a torn last line."""
         with (
-            whole_file(self.path) as beside,
+            atomic_file(self.path) as beside,
             self.path.open(encoding="utf-8") as old,
             beside.open("w", encoding="utf-8") as new,
         ):

@@ -3,7 +3,7 @@
 The unit of every resampling is the *problem*: the k samples of one problem are not independent, so
 resampling answers would give intervals that are far too narrow. Benchmarks are strata: problems are
 resampled within their own, and every benchmark has the same weight, as in the paper's aggregate.
-`_P` marks one value a problem, `_PV` several, `_SV` one row a stratum (benchmark).
+`_P` marks one value a problem, `_PV` several, `_BV` one row a benchmark.
 """
 
 import warnings
@@ -18,7 +18,12 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from grpo_replay.statistics.benchmark_means import FloatArray, Statistic, checked, stratum_means
+from grpo_replay.statistics.benchmark_means import (
+    FloatArray,
+    Statistic,
+    checked,
+    means_by_benchmark,
+)
 
 RESAMPLES = 9_999
 BATCH = 500  # bounds the memory: 500 problems x 500 resamples x 8 bytes are 2 MB an array
@@ -68,7 +73,7 @@ def bootstrap_interval(
 
 def stratified_interval(
     values: ArrayLike,
-    strata_P: ArrayLike,
+    benchmarks_P: ArrayLike,
     confidence: float = 0.95,
     seed: int = 0,
     *,
@@ -79,17 +84,16 @@ def stratified_interval(
 ) -> Interval:
     """Return the BCa interval of the unweighted mean over benchmarks, or of another statistic.
 
-    `values` is (problems,) or (problems, V), `strata_P` names each problem's benchmark. `statistic`
-    takes the (..., strata, V) means, strata in sorted order, and returns the numbers (...) (AES:
-    V = accuracy and length of a model and its reference, whose problems then stay paired); by
-    default it is the mean of all of them. Otherwise as `bootstrap_interval`; Wilson's default
-    trials are the effective number S^2 / sum(1 / P_s), which gives a proportion the variance of
-    the unweighted mean. A stratum of one problem has no spread to resample, and one outcome
-    says nothing of it: `none`. A statistic
-    that is nan in some resample (AES against a reference that nearly never solves anything) has
-    nan ends.
+    `values` is (problems,) or (problems, V), `benchmarks_P` names each problem's benchmark.
+    `statistic` takes the (..., B, V) means, benchmarks in sorted order, and returns the numbers
+    (...) (AES: V = accuracy and length of a model and its reference, whose problems then stay
+    paired); by default it is the mean of all of them. Otherwise as `bootstrap_interval`; Wilson's
+    default trials are the effective number B^2 / sum(1 / P_b), which gives a proportion the
+    variance of the unweighted mean. A benchmark of one problem has no spread to resample, and one
+    outcome says nothing of it: `none`. A statistic that is nan in some resample (AES against a
+    reference that nearly never solves anything) has nan ends.
     """
-    values_PV, members = checked(values, strata_P)
+    values_PV, members = checked(values, benchmarks_P)
     sizes = np.array([len(member) for member in members])
     if sizes.min() < 2:
         return Interval(np.nan, np.nan, "none")
@@ -114,9 +118,9 @@ def seed_interval(values_S: ArrayLike, confidence: float = 0.95) -> Interval:
     return Interval(float(values_S.mean() - half), float(values_S.mean() + half), "student")
 
 
-def difference_of_means(means_SV: FloatArray) -> FloatArray:
-    """The first column less the second, unweighted mean over the strata: a `Statistic`."""
-    return (means_SV[..., 0] - means_SV[..., 1]).mean(axis=-1)
+def difference_of_means(means_BV: FloatArray) -> FloatArray:
+    """The first column less the second, unweighted mean over the benchmarks: a `Statistic`."""
+    return (means_BV[..., 0] - means_BV[..., 1]).mean(axis=-1)
 
 
 def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
@@ -169,8 +173,8 @@ def _wilson(percent: float, trials: float, confidence: float) -> Interval:
 def _estimate(
     values_PV: FloatArray, members: list[NDArray[np.intp]], statistic: Statistic | None
 ) -> float:
-    means_SV = stratum_means(values_PV, members)
-    return float(means_SV.mean() if statistic is None else statistic(means_SV))
+    means_BV = means_by_benchmark(values_PV, members)
+    return float(means_BV.mean() if statistic is None else statistic(means_BV))
 
 
 def _bca(

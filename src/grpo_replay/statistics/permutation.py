@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from grpo_replay.statistics.benchmark_means import FloatArray, Statistic, checked, stratum_means
+from grpo_replay.statistics.benchmark_means import (
+    FloatArray,
+    Statistic,
+    checked,
+    means_by_benchmark,
+)
 
 # With 9,999 random exchanges, or all 2^n of them where n = 13 problems or fewer differ.
 EXCHANGES = 9_999
@@ -22,7 +27,7 @@ _TIE = 1e-12
 
 def exchange_test(
     values_PV: ArrayLike,
-    strata_P: ArrayLike,
+    benchmarks_P: ArrayLike,
     statistic: Statistic,
     width: int = 1,
     seed: int = 0,
@@ -32,25 +37,25 @@ def exchange_test(
     """Return the two-sided p of a number of two models on the same problems.
 
     `values_PV` has `width` columns of one model, as many of the other, and any that stay where they
-    are (a fixed reference); `strata_P` names the benchmark of each problem. `statistic` makes the
-    number as in `stratified_interval`. p is twice the smaller tail: no rising function of the
+    are (a fixed reference); `benchmarks_P` names the benchmark of each problem. `statistic` makes
+    the number as in `stratified_interval`. p is twice the smaller tail: no rising function of the
     number changes it, so a ratio has the p of its logarithm, and of a difference of the same two
     means (whose sum no exchange changes). nan where some exchange leaves the number undefined.
     Raises ValueError as `checked`, or for fewer than 2 x `width` columns.
     """
-    values_PV, members = checked(values_PV, strata_P)
+    values_PV, members = checked(values_PV, benchmarks_P)
     if values_PV.shape[1] < 2 * width:
         raise ValueError(f"two models of {width} columns need {2 * width}: {values_PV.shape[1]}")
     change_PV = exchanged(values_PV, width) - values_PV
     # A problem on which the two are equal stays as it is; without it more cases can be enumerated.
     moved = np.flatnonzero(np.abs(change_PV).max(axis=1) > _TIE)
-    means_SV = stratum_means(values_PV, members)
-    added_MSV = _added_to_means(change_PV, members)[moved]
+    means_BV = means_by_benchmark(values_PV, members)
+    added_MBV = _added_to_means(change_PV, members)[moved]
 
     def number(exchanged_NM: FloatArray, _: FloatArray, axis: int = -1) -> FloatArray:
-        means_NSV = means_SV + np.tensordot(exchanged_NM, added_MSV, axes=1)
+        means_NBV = means_BV + np.tensordot(exchanged_NM, added_MBV, axes=1)
         # Rounded, so that numbers which are equal in exact arithmetic count as ties.
-        return np.round(statistic(means_NSV), 9)
+        return np.round(statistic(means_NBV), 9)
 
     stay, move = np.zeros(len(moved)), np.ones(len(moved))
     if len(moved) < 2:  # one exchange: both outcomes are as extreme
@@ -75,8 +80,8 @@ def exchanged(values_V: FloatArray, width: int) -> FloatArray:
 
 
 def _added_to_means(change_PV: FloatArray, members: list) -> FloatArray:
-    """Return what the exchange of each problem adds to the means: (P, S, V), one stratum each."""
-    added_PSV = np.zeros((len(change_PV), len(members), change_PV.shape[1]))
-    for stratum, member in enumerate(members):
-        added_PSV[member, stratum] = change_PV[member] / len(member)
-    return added_PSV
+    """Return what the exchange of each problem adds to the means: (P, B, V), one benchmark each."""
+    added_PBV = np.zeros((len(change_PV), len(members), change_PV.shape[1]))
+    for benchmark, member in enumerate(members):
+        added_PBV[member, benchmark] = change_PV[member] / len(member)
+    return added_PBV

@@ -57,7 +57,7 @@ class Cell(BaseModel):
         return self.method != BASE
 
 
-def number_text(value: Setting) -> str:
+def value_text(value: Setting) -> str:
     """The one canonical text of a setting in a cell id: 0.50 and 0.5 are "0.5", 1.0 is "1"; two
     numbers never share one.
     """
@@ -105,7 +105,7 @@ def _cell(study: Study, scale: str, name: str, variant: dict[str, Setting], seed
         for path in sorted(variant)
         if (value := setting_of(method, path)) != recorded_setting(defined, path)
     }
-    texts = [f"-{path}{number_text(value)}" for path, value in varied.items()]
+    texts = [f"-{path}{value_text(value)}" for path, value in varied.items()]
     return Cell(
         cell=f"{scale}/{name}{''.join(texts)}-seed{seed}",
         scale=scale,

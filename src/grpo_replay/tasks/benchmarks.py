@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from grpo_replay.errors import DataError
 from grpo_replay.tasks.any_task import DEFAULT_TASK
-from grpo_replay.tasks.clock import make_problems
+from grpo_replay.tasks.clock import clock_problems
 from grpo_replay.tasks.problems import first, load_problems, with_readable_golds, write_problems
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def make_benchmark(
     """
     task = settings.task or DEFAULT_TASK
     if settings.source == "clock":
-        problems = make_problems(
+        problems = clock_problems(
             settings.steps,
             settings.n_problems,
             settings.hours,

@@ -87,7 +87,7 @@ def _text(start: int, moves: Iterable[int], hours: int) -> str:
     return f"Start at {start} and go {walk} around a {hours}-hour clock."
 
 
-def make_problems(
+def clock_problems(
     steps: int | Sequence[int],
     count: int,
     hours: int,

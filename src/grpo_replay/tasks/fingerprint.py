@@ -7,7 +7,7 @@ from grpo_replay.errors import GrpoReplayError
 from grpo_replay.files import read_json, write_json
 
 
-def check_record(
+def check_fingerprint(
     record: Path, source: str, found: dict[str, Any], error: type[GrpoReplayError]
 ) -> None:
     """Compare what a source gave with its record; where there is none of that source, write it.

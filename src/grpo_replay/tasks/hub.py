@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_replay.errors import DataError
 from grpo_replay.files import file_digest
-from grpo_replay.tasks.fingerprint import check_record
+from grpo_replay.tasks.fingerprint import check_fingerprint
 
 if TYPE_CHECKING:
     from grpo_replay.tasks.config import DataFile, HubFile
@@ -29,7 +29,7 @@ def download_problems(source: "DataFile", record: Path) -> list[dict[str, Any]]:
     place = f"{hub.repo}@{hub.revision[:8]}/{hub.file}"
     path = _download(hub, source.file)
     rows = _read_rows(path, place)
-    check_record(record, place, {"sha256": file_digest(path), **_shape(rows)}, DataError)
+    check_fingerprint(record, place, {"sha256": file_digest(path), **_shape(rows)}, DataError)
     columns = {"id": hub.id_column, "problem": "problem", "answer": "answer"}
     return [
         {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayWarning
 from grpo_replay.files import write_text
 from grpo_replay.tasks.any_task import DEFAULT_TASK
-from grpo_replay.tasks.clock import make_problems as make_clock_problems
+from grpo_replay.tasks.clock import clock_problems
 from grpo_replay.tasks.hub import download_problems
 from grpo_replay.tasks.task import Task
 
@@ -248,7 +248,7 @@ def make_problems(
     if settings.source == "clock":
         problems: list[dict[str, Any]] = [
             dict(problem)
-            for problem in make_clock_problems(
+            for problem in clock_problems(
                 settings.steps, settings.count, settings.hours, settings.max_step, settings.seed
             )
         ]

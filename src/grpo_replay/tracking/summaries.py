@@ -9,7 +9,7 @@ from grpo_replay.reporting.labels import BASE, figure_text, method_name
 from grpo_replay.reporting.numbers.conditions import Condition, all_conditions, main_conditions
 from grpo_replay.reporting.paper.printed_cells import tables_of
 from grpo_replay.results.progress import is_finished
-from grpo_replay.study.cells import number_text
+from grpo_replay.study.cells import value_text
 from grpo_replay.study.config import Study
 from grpo_replay.tracking.cell_results import CellResults
 from grpo_replay.tracking.pictures import reward_over_seeds
@@ -46,7 +46,7 @@ def _sync_parent(
     run = store.client.get_run(run_id)
     metrics: dict[str, float] = {}
     for condition, cells in finished.items():
-        values = over_seeds(cells)
+        values = seed_means(cells)
         if condition == default:
             metrics |= values
         else:
@@ -74,7 +74,7 @@ def _sync_parent(
         store.set_tags(run, {COMPLETE: sha256})
 
 
-def over_seeds(cells: list[CellResults]) -> dict[str, float]:
+def seed_means(cells: list[CellResults]) -> dict[str, float]:
     """Mean and sample standard deviation of each evaluation metric over a condition's seeds."""
     values = [evaluation_metrics(cell.scores) for cell in cells]
     if not values:
@@ -86,7 +86,7 @@ def over_seeds(cells: list[CellResults]) -> dict[str, float]:
 
 
 def _varied(condition: Condition) -> str:
-    return ", ".join(f"{path} {number_text(value)}" for path, value in condition.varied)
+    return ", ".join(f"{path} {value_text(value)}" for path, value in condition.varied)
 
 
 def sync_results(store: Store, results: Path) -> None:

@@ -29,6 +29,10 @@ WHOLE_MARKER = "whole.json"
 DAMAGED = "damaged-"  # before a folder's name
 BLOCK = 1 << 20
 FILES_AT_ONCE = 4
+# Of the names in a part's state: a checkpoint of another form is never read.
+FORM = 2
+# Of the names in a part's state: a checkpoint of another form is never read.
+FORM = 2
 
 
 class SaveEvery(TrainerCallback):
@@ -43,8 +47,8 @@ class SaveEvery(TrainerCallback):
 
 
 def run_key(settings: dict, start_model: Path, problems: Path) -> str:
-    """Key of a run: a hash of its settings, of its whole start model and of its problems."""
-    return digest([settings, folder_digest(start_model), file_digest(problems)])[:16]
+    """Key of a run: a hash of its form, its settings, its whole start model and its problems."""
+    return digest([FORM, settings, folder_digest(start_model), file_digest(problems)])[:16]
 
 
 def save_parts(folder: Path, parts: dict[str, dict], values: dict, logs: Iterable[Path]) -> None:
@@ -95,11 +99,11 @@ def agreed_checkpoint(run_folder: Path) -> tuple[Path | None, int]:
     The first process reads the checkpoint and tells the others.
     """
     first = PartialState().is_main_process
-    found = [(latest_whole(run_folder) or (None, 0)) if first else None]
+    found = [(latest_complete(run_folder) or (None, 0)) if first else None]
     return broadcast_object_list(found)[0]
 
 
-def latest_whole(run_folder: Path) -> tuple[Path, int] | None:
+def latest_complete(run_folder: Path) -> tuple[Path, int] | None:
     """The newest whole checkpoint of a run and its step.
 
     What is torn (without a marker) is removed. One that is not what its marker says is put aside,

@@ -59,7 +59,7 @@ def collate(
     completions = [torch.as_tensor(row.completion_ids, dtype=torch.long) for row in rows]
     masks = [torch.ones_like(c) for c in completions] + [torch.zeros_like(filler)] * missing
     completions += [filler] * missing
-    logprobs = [torch.as_tensor(row.behavior_logprobs, dtype=torch.float32) for row in rows]
+    logprobs = [torch.as_tensor(row.behaviour_logprobs, dtype=torch.float32) for row in rows]
     logprobs += [torch.zeros(1)] * missing
 
     def pad(tensors: list[torch.Tensor], value: float, side: str = "right") -> torch.Tensor:
@@ -73,7 +73,7 @@ def collate(
         "old_per_token_logps": pad(logprobs, 0.0),
         "advantages": torch.tensor([r.advantage for r in rows] + [0.0] * missing),
         "ages": torch.tensor([step - r.birth_step for r in rows] + [0] * missing),
-        "places": torch.tensor([*places] + [-1] * missing),
+        "row_index": torch.tensor([*places] + [-1] * missing),
         "num_items_in_batch": torch.tensor(float(tokens_in_mini_batch)),
     }
     return {name: tensor.to(device) for name, tensor in tensors.items()}

@@ -34,7 +34,7 @@ class RatioStatistics:
         advantage_RT = inputs["advantages"].unsqueeze(1).expand_as(log_ratio_RT)
         age_RT = inputs["ages"].unsqueeze(1).expand_as(log_ratio_RT)
         means_R = (log_ratio_RT * mask_RT).sum(dim=1) / mask_RT.sum(dim=1).clamp(min=1)
-        places_means = zip(inputs["places"].tolist(), means_R.tolist(), strict=True)
+        places_means = zip(inputs["row_index"].tolist(), means_R.tolist(), strict=True)
         self.log_ratios |= {place: mean for place, mean in places_means if place >= 0}
         self.sums["entropy"] += float(entropies_RT[mask_RT].double().sum())
         for kind, chosen in (

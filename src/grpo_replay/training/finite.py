@@ -71,7 +71,7 @@ def check_rollouts(rollouts: list[Rollout], step: int) -> None:
     Raises:
         TrainingError: names step, rollouts and problems.
     """
-    if bad := [r for r in rollouts if not np.isfinite(r.behavior_logprobs).all()]:
+    if bad := [r for r in rollouts if not np.isfinite(r.behaviour_logprobs).all()]:
         names = listing((_name(r) for r in bad), ROWS_NAMED)
         raise TrainingError(
             f"training step {step}: log-probabilities of the model are not finite: {names}. "
@@ -110,7 +110,7 @@ class UpdateCheck:
         self._finite &= math.isfinite(loss.item())
         gap_RT = (logprobs_RT - inputs["old_per_token_logps"]).abs()
         gap_R = gap_RT.masked_fill(~inputs["completion_mask"].bool(), 0.0).amax(dim=1)
-        places = zip(inputs["places"].tolist(), gap_R.tolist(), strict=True)
+        places = zip(inputs["row_index"].tolist(), gap_R.tolist(), strict=True)
         self._gaps |= {place: gap for place, gap in places if place >= 0}
 
     def finish(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from grpo_replay.files import whole_file
+from grpo_replay.files import atomic_file
 from grpo_replay.results.step_log import StepLog
 
 REPLAY_COLUMNS = (
@@ -46,7 +46,7 @@ class TrainingRecords:
 
     def publish(self, folder: Path, unit: str | None, priority: str | None) -> None:
         """Write the finished run's files into a folder, each whole or not at all."""
-        with whole_file(folder / "metrics.jsonl") as beside:
+        with atomic_file(folder / "metrics.jsonl") as beside:
             shutil.copyfile(self.metrics.path, beside)
         trained = self.replay.table().assign(unit=unit, priority=priority)
         _write_table(trained, REPLAY_COLUMNS, folder / "replay.parquet")
@@ -55,5 +55,5 @@ class TrainingRecords:
 
 def _write_table(table: pd.DataFrame, columns: Sequence[str], target: Path) -> None:
     """Write a table that has its columns even where there was nothing to train on."""
-    with whole_file(target) as beside:
+    with atomic_file(target) as beside:
         table.reindex(columns=columns).to_parquet(beside, index=False)

@@ -60,11 +60,11 @@ def rescore(
     own: dict[int, float] = {}
     for inputs in micro_batches:
         sums = completion_logprobs(trainer, trainer.model, inputs)
-        own |= {p: s for p, s in zip(inputs["places"].tolist(), sums, strict=True) if p >= 0}
+        own |= {p: s for p, s in zip(inputs["row_index"].tolist(), sums, strict=True) if p >= 0}
     policy = dict(gather_object([*own.items()]))
     advantages = _advantages(trainer.loss, policy, rows, trainer.training_step_number)
     for inputs in micro_batches:
-        values = [advantages.get(place, 0.0) for place in inputs["places"].tolist()]
+        values = [advantages.get(place, 0.0) for place in inputs["row_index"].tolist()]
         inputs["advantages"] = torch.tensor(values).to(inputs["advantages"])
 
 

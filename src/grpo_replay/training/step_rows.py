@@ -134,21 +134,21 @@ def _groups(fresh: list[Rollout]) -> dict:
     }
 
 
-def _sampler(fresh: list[Rollout]) -> dict:
+def _inference(fresh: list[Rollout]) -> dict:
     """How far the sampling engine's log-probabilities are from the training engine's, in nats, over
     the tokens for which it has one (vLLM gives nan for some).
     """
     gaps = [
-        np.abs(r.behavior_logprobs - r.sampler_logprobs)
+        np.abs(r.behaviour_logprobs - r.inference_logprobs)
         for r in fresh
-        if r.sampler_logprobs is not None
+        if r.inference_logprobs is not None
     ]
     tokens = np.concatenate(gaps) if gaps else np.empty(0)
     known = tokens[np.isfinite(tokens)]
     return {
-        "sampler/logprob_gap_mean": float(known.mean()) if len(known) else None,
-        "sampler/logprob_gap_max": float(known.max()) if len(known) else None,
-        "sampler/logprobs_missing": len(tokens) - len(known) if gaps else None,
+        "inference/logprob_gap_mean": float(known.mean()) if len(known) else None,
+        "inference/logprob_gap_max": float(known.max()) if len(known) else None,
+        "inference/logprobs_missing": len(tokens) - len(known) if gaps else None,
     }
 
 
@@ -215,13 +215,13 @@ STEP_METRICS = (
         },
     ),
     StepMetrics(
-        lambda s: _sampler(s.done.fresh),
+        lambda s: _inference(s.done.fresh),
         {
-            "sampler/logprob_gap_mean": "distance of the sampling engine's log-probabilities from "
-            "the training engine's, nats a token; null where the sampler reports none",
-            "sampler/logprob_gap_max": "the largest of these distances",
-            "sampler/logprobs_missing": "tokens for which the sampling engine's log-probability is "
-            "not finite, left out of the two above; null where it reports none",
+            "inference/logprob_gap_mean": "distance of the inference engine's log-probabilities "
+            "from the training engine's, nats a token; null if it reports none",
+            "inference/logprob_gap_max": "the largest of these distances",
+            "inference/logprobs_missing": "tokens for which the inference engine's log-probability "
+            "is not finite, left out of the two above; null if it reports none",
         },
     ),
     StepMetrics(

@@ -5,7 +5,7 @@ from html import escape
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from grpo_replay.reporting.numbers.number import DASH
+from grpo_replay.reporting.numbers.estimate import DASH
 
 _LOOK = [
     {"selector": "td, th", "props": "text-align: left; vertical-align: top"},

@@ -31,8 +31,8 @@ from grpo_replay.reporting.numbers.conditions import (
     scale_series,
     used_scales,
 )
+from grpo_replay.reporting.numbers.estimate import DASH, Estimate
 from grpo_replay.reporting.numbers.means import METRICS, Metric, mean_number
-from grpo_replay.reporting.numbers.number import DASH, Number
 from grpo_replay.reporting.numbers.significance import SHORT
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.config import Study
@@ -120,7 +120,7 @@ def _tau_panel(panel: Axes, study: Study, scores: pd.DataFrame, series: AgeSerie
     numbers = [mean_number(scores, condition, "avg_at_k") for condition in conditions]
     # Evenly spaced positions: 1, 10, 30, 60 lie too unevenly for a linear axis, and none is zero.
     # A missing age is nan, which breaks the line instead of bridging the gap.
-    shown = [number or Number(float("nan")) for number in numbers]
+    shown = [number or Estimate(float("nan")) for number in numbers]
     style = method_style(study, OURS)
     _reference_line(panel, study, scores, series.scale)
     if any(numbers):
@@ -143,7 +143,7 @@ def _tau_panel(panel: Axes, study: Study, scores: pd.DataFrame, series: AgeSerie
     panel.set_xlim(-0.4, len(conditions) - 0.6)
 
 
-def _errors(numbers: list[Number]) -> np.ndarray:
+def _errors(numbers: list[Estimate]) -> np.ndarray:
     """Return the (2, N) distances to the ends of the intervals; zero where there is no interval."""
     errors = [error(number) for number in numbers]
     return np.hstack([np.zeros((2, 1)) if e is None else e for e in errors])
@@ -193,7 +193,7 @@ def method_tau_max_figure(study: Study, results: Path, output_stem: Path) -> Non
 
 def _heat_map(
     panel: Axes,
-    numbers: dict[tuple[str, int | None], Number | None],
+    numbers: dict[tuple[str, int | None], Estimate | None],
     names: list[str],
     taus: list[int | None],
 ) -> None:

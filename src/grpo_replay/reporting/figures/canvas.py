@@ -15,9 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from grpo_replay.files import whole_file
+from grpo_replay.files import atomic_file
 from grpo_replay.reporting.labels import Style
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 
 DPI = 150
 # About what text takes: a letter of a title and of a legend, and a legend's entry besides its text.
@@ -80,7 +80,7 @@ def panels(
         # here, and again with each file.
         figure.draw_without_rendering()
         for suffix, metadata in _METADATA.items():
-            with whole_file(stem.with_name(stem.name + suffix)) as temporary:
+            with atomic_file(stem.with_name(stem.name + suffix)) as temporary:
                 figure.savefig(temporary, dpi=DPI, metadata=metadata)
 
 
@@ -95,14 +95,14 @@ def _wrapped(title: str, inches: float) -> str:
 
 def draw_point(
     panel: Axes,
-    x: Number | float,
-    y: Number | float,
+    x: Estimate | float,
+    y: Estimate | float,
     style: Style,
     label: str | None = None,
 ) -> None:
     """Draw one value in its look, with the interval of each coordinate that has one."""
-    at = [number.value if isinstance(number, Number) else number for number in (x, y)]
-    ends = [error(number) if isinstance(number, Number) else None for number in (x, y)]
+    at = [number.value if isinstance(number, Estimate) else number for number in (x, y)]
+    ends = [error(number) if isinstance(number, Estimate) else None for number in (x, y)]
     panel.errorbar(
         [at[0]],
         [at[1]],
@@ -118,7 +118,7 @@ def draw_point(
     )
 
 
-def error(number: Number) -> np.ndarray | None:
+def error(number: Estimate) -> np.ndarray | None:
     """Return the (2, 1) distances to the ends of the interval, None where there is none."""
     interval = number.shown_interval
     if interval is None:

@@ -69,14 +69,14 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Progress:
+class StepAxis:
     """A horizontal axis: its label with unit, and its value at each step of a run."""
 
     label: str
     values: Callable[[pd.DataFrame], pd.Series]
 
 
-STEPS = Progress("training step", lambda frame: frame.index.to_series())
+STEPS = StepAxis("training step", lambda frame: frame.index.to_series())
 
 
 def method_groups(study: Study, methods: Iterable[str] | None = None) -> list[Group]:
@@ -193,7 +193,7 @@ def draw_lines(
     results: Path,
     group: Group,
     quantity: Quantity,
-    progress: Progress = STEPS,
+    progress: StepAxis = STEPS,
 ) -> None:
     """Draw a quantity of each line of a group; say so where there is none."""
     drawn = False
@@ -240,7 +240,7 @@ def metric_frames(scores: pd.DataFrame, results: Path, condition: Condition) -> 
     return [frame for frame in frames if frame is not None]
 
 
-def _curve(frame: pd.DataFrame, quantity: Quantity, progress: Progress) -> pd.DataFrame:
+def _curve(frame: pd.DataFrame, quantity: Quantity, progress: StepAxis) -> pd.DataFrame:
     """Return the smoothed curve of a run by step: x and y, where it has a value."""
     y = rolling_mean(quantity.factor * (frame[quantity.name] - quantity.minus))
     return pd.DataFrame({"x": progress.values(frame), "y": y}).dropna()

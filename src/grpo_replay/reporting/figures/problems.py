@@ -29,8 +29,8 @@ from grpo_replay.reporting.numbers.conditions import (
     rows_of,
     used_scales,
 )
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.means import benchmark_mean, ends, mean_number
-from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.paired import metric_columns, paired
 from grpo_replay.results.scores import read_scores
 from grpo_replay.statistics import intervals, metrics
@@ -82,7 +82,7 @@ def _pass_panel(
         say_empty(panel)
 
 
-def pass_numbers(scores: pd.DataFrame, condition: Condition, n: int) -> list[Number]:
+def pass_numbers(scores: pd.DataFrame, condition: Condition, n: int) -> list[Estimate]:
     """Mean pass@k in percent over the benchmarks of `scores` for k = 1..n; empty if not finished.
 
     Mean over seeds on each problem first; the interval is over problems.
@@ -94,9 +94,9 @@ def pass_numbers(scores: pd.DataFrame, condition: Condition, n: int) -> list[Num
     for k in range(1, n + 1):
         values = pd.concat([_pass_values(scores, cell.cell, k) for cell in cells])
         values = values.groupby(level=["benchmark", "problem"]).mean()
-        strata_P = values.index.get_level_values("benchmark")
-        interval = intervals.stratified_interval(values, strata_P, resamples=BAND_RESAMPLES)
-        numbers.append(Number(benchmark_mean(values), *ends(interval), n=len(values)))
+        benchmarks_P = values.index.get_level_values("benchmark")
+        interval = intervals.stratified_interval(values, benchmarks_P, resamples=BAND_RESAMPLES)
+        numbers.append(Estimate(benchmark_mean(values), *ends(interval), n=len(values)))
     return numbers
 
 
@@ -234,7 +234,7 @@ def _gain_panel(
 
 def gain_number(
     scores: pd.DataFrame, condition: Condition, grpo: Condition, benchmark: str | None
-) -> Number | None:
+) -> Estimate | None:
     """Gain in avg@k, percentage points, on one benchmark or (None) their mean; None if not there.
 
     The interval is over problems, paired; over the seeds that both have where these are several.

@@ -10,8 +10,8 @@ import pandas as pd
 from grpo_replay.reporting.figures.canvas import legend_below, panels
 from grpo_replay.reporting.figures.curves import (
     Group,
-    Progress,
     Quantity,
+    StepAxis,
     age_groups,
     curve_grid,
     draw_lines,
@@ -83,14 +83,14 @@ def learning_figure(study: Study, results: Path, output_stem: Path) -> None:
         legend_below(figure)
 
 
-def _costs(study: Study) -> tuple[Progress, ...]:
+def _costs(study: Study) -> tuple[StepAxis, ...]:
     size, updates = study.training.group_size, study.training.updates_per_step
 
     def gradient_steps(frame: pd.DataFrame) -> pd.Series:
         return (updates - frame["updates/skipped"]).cumsum()
 
     return (
-        Progress("rollouts generated", lambda frame: (size * frame["groups/count"]).cumsum()),
-        Progress("gradient steps", gradient_steps),
-        Progress("wall time (minutes)", lambda frame: frame["perf/step_seconds"].cumsum() / 60),
+        StepAxis("rollouts generated", lambda frame: (size * frame["groups/count"]).cumsum()),
+        StepAxis("gradient steps", gradient_steps),
+        StepAxis("wall time (minutes)", lambda frame: frame["perf/step_seconds"].cumsum() / 60),
     )

@@ -13,7 +13,7 @@ import pandas as pd
 
 from grpo_replay.errors import DataError
 from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.statistics import intervals
 from grpo_replay.statistics.evaluation_metrics import EvaluationMetric
 from grpo_replay.study.cells import Cell
@@ -24,7 +24,7 @@ METRICS: tuple[Metric, ...] = ("avg_at_k", "pass_at_k")  # those in percent
 
 def benchmark_number(
     scores: pd.DataFrame, condition: Condition, benchmark: str, metric: EvaluationMetric
-) -> Number | None:
+) -> Estimate | None:
     """A condition's score on one benchmark: mean over problems and finished seeds."""
     rows = scores[scores["benchmark"] == benchmark]
     cells = finished_cells(rows, condition)
@@ -34,7 +34,7 @@ def benchmark_number(
     values_S = own[metric.name].dropna().to_numpy()
     if not len(values_S):
         return None
-    number = Number(
+    number = Estimate(
         float(values_S.mean()), n=int(own["n_problems"].iloc[0]), remark=f"n={len(own)}"
     )
     if len(cells) > 1:  # no value of each problem is stored, of which an interval could be made
@@ -49,19 +49,19 @@ def benchmark_number(
     return replace(number, low=low, high=high, remark=no_interval([number.n]) or number.remark)
 
 
-def mean_number(scores: pd.DataFrame, condition: Condition, metric: Metric) -> Number | None:
+def mean_number(scores: pd.DataFrame, condition: Condition, metric: Metric) -> Estimate | None:
     """The unweighted mean over the benchmarks: percent (Avg and Pass of Table 1), or tokens."""
     cells = finished_cells(scores, condition)
     if not cells:
         return None
     values = problem_values(scores, cells, metric)
-    strata_P = values.index.get_level_values("benchmark")
-    interval = _stratified(tuple(values), tuple(strata_P), metric in METRICS)
-    over_problems = Number(
+    benchmarks_P = values.index.get_level_values("benchmark")
+    interval = _stratified(tuple(values), tuple(benchmarks_P), metric in METRICS)
+    over_problems = Estimate(
         benchmark_mean(values),
         *ends(interval),
         n=len(values),
-        remark=no_interval(strata_P.value_counts()) or f"n={len(cells)}",
+        remark=no_interval(benchmarks_P.value_counts()) or f"n={len(cells)}",
     )
     if len(cells) == 1:
         return over_problems
@@ -81,13 +81,15 @@ def benchmark_mean(values: pd.Series) -> float:
 
 @lru_cache(maxsize=4096)
 def _stratified(
-    values: tuple[float, ...], strata: tuple[str, ...], proportion: bool
+    values: tuple[float, ...], benchmarks: tuple[str, ...], proportion: bool
 ) -> intervals.Interval:
     # Cached, because tables and figures of one process ask for the same intervals.
-    return intervals.stratified_interval(np.array(values), np.array(strata), proportion=proportion)
+    return intervals.stratified_interval(
+        np.array(values), np.array(benchmarks), proportion=proportion
+    )
 
 
-def with_seeds(number: Number, values_S: np.ndarray, lowest: float, highest: float) -> Number:
+def with_seeds(number: Estimate, values_S: np.ndarray, lowest: float, highest: float) -> Estimate:
     """Add Student's interval over one value a seed, cut to lowest..highest.
 
     Seeds that all agree get none: it would have no width and promise what no one knows.

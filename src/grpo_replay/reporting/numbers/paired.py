@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.means import (
     Metric,
     ends,
@@ -19,9 +20,13 @@ from grpo_replay.reporting.numbers.means import (
     same_problems,
     with_seeds,
 )
-from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.statistics import intervals
-from grpo_replay.statistics.benchmark_means import FloatArray, Statistic, checked, stratum_means
+from grpo_replay.statistics.benchmark_means import (
+    FloatArray,
+    Statistic,
+    checked,
+    means_by_benchmark,
+)
 from grpo_replay.study.cells import Cell
 
 # What a number needs of a cell: columns of one value a problem, the index (benchmark, problem).
@@ -35,34 +40,36 @@ class Paired:
     benchmark (S).
 
     `values_PV` is the mean over the finished seeds, `seeds` how many those of the first model are;
-    `by_seed_NSV` has the means of each seed that all have (N; an untrained model serves any seed
+    `by_seed_NBV` has the means of each seed that all have (N; an untrained model serves any seed
     of the first one).
     """
 
     values_PV: FloatArray
-    strata_P: NDArray[np.str_]
-    by_seed_NSV: FloatArray
+    benchmarks_P: NDArray[np.str_]
+    by_seed_NBV: FloatArray
     width: int
     seeds: int
 
     @property
-    def sizes_S(self) -> NDArray[np.intp]:
+    def sizes_B(self) -> NDArray[np.intp]:
         """How many problems each benchmark has, in the order of its means."""
-        return np.unique(self.strata_P, return_counts=True)[1]
+        return np.unique(self.benchmarks_P, return_counts=True)[1]
 
     def number(
         self, statistic: Statistic, lowest: float = -np.inf, highest: float = np.inf
-    ) -> Number:
+    ) -> Estimate:
         """The number with its intervals over problems and over seeds, this cut to its range."""
-        means_SV = stratum_means(*checked(self.values_PV, self.strata_P))
-        interval = intervals.stratified_interval(self.values_PV, self.strata_P, statistic=statistic)
-        made = Number(
-            float(statistic(means_SV)),
+        means_BV = means_by_benchmark(*checked(self.values_PV, self.benchmarks_P))
+        interval = intervals.stratified_interval(
+            self.values_PV, self.benchmarks_P, statistic=statistic
+        )
+        made = Estimate(
+            float(statistic(means_BV)),
             *ends(interval),
             n=len(self.values_PV),
-            remark=no_interval(self.sizes_S) or f"n={self.seeds}",
+            remark=no_interval(self.sizes_B) or f"n={self.seeds}",
         )
-        values_N = statistic(self.by_seed_NSV)
+        values_N = statistic(self.by_seed_NBV)
         if len(values_N) < 2 or np.isnan(values_N).any():
             return made
         return with_seeds(made, values_N, lowest, highest)
@@ -80,15 +87,15 @@ def paired(
     if not all(cells):
         return None
     frames = [{cell.seed: columns(cell) for cell in found} for found in cells]
-    values_PV, strata_P = _side_by_side([list(f.values()) for f in frames], conditions)
+    values_PV, benchmarks_P = _side_by_side([list(f.values()) for f in frames], conditions)
     by_seed = [
-        stratum_means(*checked(*_side_by_side([[frame] for frame in one], conditions)))
+        means_by_benchmark(*checked(*_side_by_side([[frame] for frame in one], conditions)))
         for one in _of_shared_seeds(frames)
     ]
-    shape = (len(by_seed), len(np.unique(strata_P)), values_PV.shape[1])
+    shape = (len(by_seed), len(np.unique(benchmarks_P)), values_PV.shape[1])
     return Paired(
         values_PV,
-        strata_P,
+        benchmarks_P,
         np.reshape(by_seed, shape),
         width=values_PV.shape[1] // len(conditions),
         seeds=len(cells[0]),
@@ -118,5 +125,5 @@ def _side_by_side(
     means = [pd.concat(found).groupby(level=_LEVELS).mean() for found in frames]
     for other, condition in zip(means[1:], conditions[1:], strict=True):
         same_problems(means[0], other, conditions[0], condition)
-    strata_P = means[0].index.get_level_values("benchmark").to_numpy(dtype=str)
-    return np.column_stack([frame.to_numpy() for frame in means]), strata_P
+    benchmarks_P = means[0].index.get_level_values("benchmark").to_numpy(dtype=str)
+    return np.column_stack([frame.to_numpy() for frame in means]), benchmarks_P

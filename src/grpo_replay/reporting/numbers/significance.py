@@ -15,8 +15,8 @@ from scipy import stats
 
 from grpo_replay.reporting.labels import BASE
 from grpo_replay.reporting.numbers.conditions import Condition
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.means import METRICS, Metric, mean_number
-from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.paired import Paired, metric_columns, paired
 from grpo_replay.statistics import intervals
 from grpo_replay.statistics.benchmark_means import Statistic
@@ -56,11 +56,11 @@ def p_values(pair: Paired | None, statistic: Statistic) -> PValues:
     """Test a number of a model and GRPO, the first two of `pair`; a further one stays in place."""
     if pair is None:
         return PValues()
-    over_problems = exchange_test(pair.values_PV, pair.strata_P, statistic, pair.width)
-    other_way_NSV = exchanged(pair.by_seed_NSV, pair.width)
+    over_problems = exchange_test(pair.values_PV, pair.benchmarks_P, statistic, pair.width)
+    other_way_NBV = exchanged(pair.by_seed_NBV, pair.width)
     return PValues(
         None if np.isnan(over_problems) else over_problems,
-        p_over_seeds(statistic(pair.by_seed_NSV), statistic(other_way_NSV)),
+        p_over_seeds(statistic(pair.by_seed_NBV), statistic(other_way_NBV)),
     )
 
 
@@ -80,8 +80,8 @@ def p_over_seeds(values_N: ArrayLike, exchanged_N: ArrayLike) -> float | None:
 
 
 def marked(
-    numbers: Mapping[Key, Number | None], tests: Mapping[Key, PValues]
-) -> dict[Key, Number | None]:
+    numbers: Mapping[Key, Estimate | None], tests: Mapping[Key, PValues]
+) -> dict[Key, Estimate | None]:
     """The numbers of one table and scale, with Holm-adjusted p-values and the marks they give."""
     compared = [key for key, number in numbers.items() if key in tests and number is not None]
     problems = _holm([tests[key].problems for key in compared])
@@ -95,7 +95,7 @@ def marked(
 
 def marked_means(
     scores: pd.DataFrame, conditions: list[Condition], grpo: Condition | None
-) -> list[dict[str, Number | None]]:
+) -> list[dict[str, Estimate | None]]:
     """The means of the rows of one table and scale (`avg`, `pass`), with p-values and marks.
 
     Untrained models and `grpo` itself are not compared; without a finished GRPO nothing is.

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.means import with_seeds
-from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.results.training_metrics import read_metrics
 
 STEPS_NOTE = (
@@ -24,7 +24,7 @@ def mean_over_steps(
     name: str,
     factor: float = 1.0,
     highest: float = np.inf,
-) -> Number | None:
+) -> Estimate | None:
     """`factor` times a metric, mean over the steps that have it, then over seeds; `n` is steps."""
 
     def mean(metrics: pd.DataFrame) -> tuple[float, int]:
@@ -51,11 +51,11 @@ def per_cell(
 
 def over_seeds(
     pairs: dict[int | None, tuple[float, int]], lowest: float = 0.0, highest: float = np.inf
-) -> Number | None:
+) -> Estimate | None:
     """The mean over seeds with Student's interval; None without any value."""
     if not pairs:
         return None
     values_S = np.array([value for value, _ in pairs.values()])
     steps = list(pairs.values())[-1][1]
-    number = Number(float(values_S.mean()), n=steps, remark=f"n={len(pairs)}")
+    number = Estimate(float(values_S.mean()), n=steps, remark=f"n={len(pairs)}")
     return with_seeds(number, values_S, lowest, highest)

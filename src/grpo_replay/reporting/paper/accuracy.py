@@ -54,8 +54,8 @@ def table03(source: Source) -> Table:
         METHOD: "anchored",
     }
     lines = {row: {"composition": word} for row, word in compositions.items()}
-    title, stub = "Table 3: composition of the batch", {"composition": "Composition"}
-    return _means_table(source, source.scales, title, stub, lines)
+    title, index = "Table 3: composition of the batch", {"composition": "Composition"}
+    return _means_table(source, source.scales, title, index, lines)
 
 
 def table04(source: Source) -> Table:
@@ -64,8 +64,8 @@ def table04(source: Source) -> Table:
     pairs.append(("abs_advantage", "rollout"))
     lines = {NO_REPLAY: axis_labels(NONE, NONE)}
     lines |= {replayed("anchored", unit, p): axis_labels(p, unit) for p, unit in pairs}
-    title, stub = "Table 4: priority and unit", {"priority": "Priority", "unit": "Unit"}
-    return _means_table(source, source.ablation_scales, title, stub, lines)
+    title, index = "Table 4: priority and unit", {"priority": "Priority", "unit": "Unit"}
+    return _means_table(source, source.ablation_scales, title, index, lines)
 
 
 def table09(source: Source) -> Table:
@@ -73,8 +73,11 @@ def table09(source: Source) -> Table:
     pairs = [(0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0)]
     lines = {NO_REPLAY: {"replay_ratio": NONE, "alpha": NONE}}
     lines |= {METHOD.at({RATIO: r, ALPHA: a}): {"replay_ratio": r, "alpha": a} for r, a in pairs}
-    title, stub = "Table 9: replay ratio and priority exponent", {"replay_ratio": "r", "alpha": "α"}
-    return _means_table(source, source.ablation_scales, title, stub, lines)
+    title, index = (
+        "Table 9: replay ratio and priority exponent",
+        {"replay_ratio": "r", "alpha": "α"},
+    )
+    return _means_table(source, source.ablation_scales, title, index, lines)
 
 
 def axis_labels(priority: str, unit: str) -> dict[str, Label]:
@@ -86,7 +89,7 @@ def _means_table(
     source: Source,
     scales: list[str],
     title: str,
-    stub: dict[str, str],
+    index: dict[str, str],
     labels: dict[PartialIdentity, dict[str, Label]],
 ) -> Table:
     """Avg and Pass of every row at each scale; `labels` has those of each row."""
@@ -96,7 +99,7 @@ def _means_table(
         lines = [Line(source.at(scale, row), of_row) for row, of_row in labels.items()]
         rows += marked_rows(source, lines, source.at(scale, NO_REPLAY))
         shown += [line.condition for line in lines]
-    stub = {"scale": "Scale", **stub, "seeds": "Seeds (n)"}
+    index = {"scale": "Scale", **index, "seeds": "Seeds (n)"}
     columns = mean_columns(source.study, "Mean over benchmarks", DECIMALS)
     below = (notes.INTERVALS, _GRPO_NOTE, notes.replay, notes.marks, notes.one_seed)
-    return study_table(source, title, stub, columns, rows, shown, *below)
+    return study_table(source, title, index, columns, rows, shown, *below)

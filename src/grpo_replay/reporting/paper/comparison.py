@@ -5,7 +5,7 @@ Table 1 also for this study under the paper's own verifier.
 from dataclasses import replace
 
 from grpo_replay.models.config import PretrainedModel
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.paper import published
 from grpo_replay.reporting.tables.main import PAPER_VERIFIER
 from grpo_replay.reporting.tables.table import Column, Row, Table
@@ -50,16 +50,16 @@ def compare(study: Study, name: str, table: Table) -> Table:
     return replace(
         table,
         title=f"{table.title}, beside the paper's",
-        stub=_stub(table.stub),
+        index=_index(table.index),
         columns=_with_paper_decimals(columns, paper),
         rows=rows,
         notes=[*_notes(study, shared, rows), *(table.notes if rows else [])],
     )
 
 
-def _stub(stub: dict[str, str]) -> dict[str, str]:
-    shared = {key: title for key, title in stub.items() if key not in _OWN_LABELS}
-    return shared | {key: stub[key] for key in _OWN_LABELS if key in stub} | {"source": "Source"}
+def _index(index: dict[str, str]) -> dict[str, str]:
+    shared = {key: title for key, title in index.items() if key not in _OWN_LABELS}
+    return shared | {key: index[key] for key in _OWN_LABELS if key in index} | {"source": "Source"}
 
 
 def _lines(name: str) -> list[dict[str, str]]:
@@ -98,14 +98,14 @@ def _lines_of(row: Row, line: dict[str, str], columns: list[Column]) -> list[Row
     ]
 
 
-def _printed(column: str, line: dict[str, str]) -> Number | None:
+def _printed(column: str, line: dict[str, str]) -> Estimate | None:
     text = line.get(column, "")
     if not text:
         return None
-    return Number(float(text), marks="" if published.possible(column, text) else IMPOSSIBLE)
+    return Estimate(float(text), marks="" if published.possible(column, text) else IMPOSSIBLE)
 
 
-def _difference(own: Number | None, paper: Number | None) -> Number | None:
+def _difference(own: Estimate | None, paper: Estimate | None) -> Estimate | None:
     """Own minus paper, with the own interval: how sure the paper's number is, is not published."""
     if own is None or paper is None:
         return None

@@ -58,7 +58,7 @@ def check_table() -> Table:
     count = {v: sum(c.verdict == v for c in found) for v in (AGREES, DIFFERS, IMPOSSIBLE, UNKNOWN)}
     return Table(
         title="The paper's numbers, recomputed from its other numbers",
-        stub={
+        index={
             "table": "Table",
             "line": "Line",
             "quantity": "Quantity",

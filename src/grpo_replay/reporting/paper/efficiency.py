@@ -9,8 +9,8 @@ from scipy import stats
 
 from grpo_replay.reporting.labels import method_name
 from grpo_replay.reporting.numbers.conditions import Condition, PartialIdentity
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.means import Metric, mean_number
-from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.paired import Paired, metric_columns, paired
 from grpo_replay.reporting.numbers.significance import (
     NOTE_PROBLEMS,
@@ -122,7 +122,7 @@ def table05(source: Source) -> Table:
 
 def _aes_of_scale(
     source: Source, scale: str, lines: list[tuple[PartialIdentity, PartialIdentity]]
-) -> dict[tuple[PartialIdentity, PartialIdentity], Number | None]:
+) -> dict[tuple[PartialIdentity, PartialIdentity], Estimate | None]:
     """The AES of each (reference, method) at a scale, marked against GRPO."""
     grpo = source.at(scale, NO_REPLAY)
     numbers, tests = {}, {}
@@ -136,9 +136,9 @@ def _aes_of_scale(
     return marked(numbers, tests)
 
 
-def _lead_in_aes(means_SV: FloatArray) -> FloatArray:
+def _lead_in_aes(means_BV: FloatArray) -> FloatArray:
     """AES of the first model less that of the second, both against the third: a `Statistic`."""
-    one, other, fixed = np.split(means_SV, 3, axis=-1)
+    one, other, fixed = np.split(means_BV, 3, axis=-1)
     aes = relative_field("aes")
     return aes(np.concatenate([one, fixed], -1)) - aes(np.concatenate([other, fixed], -1))
 
@@ -171,7 +171,7 @@ def table10(source: Source) -> Table:
 
 def _references_of_scale(
     source: Source, scale: str
-) -> dict[PartialIdentity, dict[str, Number | None]]:
+) -> dict[PartialIdentity, dict[str, Estimate | None]]:
     """The numbers of Table 10 at a scale, those of the base model marked against GRPO."""
     base, grpo = source.at(scale, BASE_MODEL), source.at(scale, NO_REPLAY)
     tests = {
@@ -188,14 +188,14 @@ def measure_columns(n: str, tested: bool = False) -> list[Column]:
     ]
 
 
-def means(source: Source, condition: Condition) -> dict[str, Number | None]:
+def means(source: Source, condition: Condition) -> dict[str, Estimate | None]:
     """The numbers of `measure_columns`."""
     return {key: mean_number(source.scores, condition, metric) for key, metric in _MEASURES.items()}
 
 
 def relative(
     source: Source, condition: Condition, reference: Condition, names: tuple[str, ...] = FIELDS
-) -> dict[str, Number | None]:
+) -> dict[str, Estimate | None]:
     """Fields of `Efficiency` of a condition against a reference; None where one is missing."""
     pair = _pair(source, condition, reference)
     return {name: pair and pair.number(relative_field(name)) for name in names}
@@ -210,8 +210,8 @@ def relative_p_values(source: Source, condition: Condition, grpo: Condition) -> 
 def relative_field(name: str) -> Statistic:
     """A field of `Efficiency` of the first model against the second, from means of both."""
 
-    def of_means(means_SV: FloatArray) -> FloatArray:
-        return getattr(efficiency(*np.moveaxis(means_SV.mean(axis=-2), -1, 0)), name)
+    def of_means(means_BV: FloatArray) -> FloatArray:
+        return getattr(efficiency(*np.moveaxis(means_BV.mean(axis=-2), -1, 0)), name)
 
     return of_means
 

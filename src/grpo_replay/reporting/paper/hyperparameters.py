@@ -36,7 +36,7 @@ def table07(source: Source) -> Table:
         rows.append(Row(labels, {}))
     return Table(
         title=f"Table 7: hyperparameters ({source.study.title})",
-        stub={
+        index={
             "setting": "Setting",
             "value": "This study",
             "paper": "Paper",

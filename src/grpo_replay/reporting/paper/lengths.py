@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from grpo_replay.reporting.numbers.conditions import Condition
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.paired import Columns, Paired, paired
 from grpo_replay.reporting.numbers.significance import GRPO_ALONE, PValues, marked, p_values
 from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY
@@ -68,14 +68,14 @@ def table11(source: Source) -> Table:
     )
 
 
-def _length(source: Source, condition: Condition, side: str) -> Number | None:
+def _length(source: Source, condition: Condition, side: str) -> Estimate | None:
     pair = paired(source.scores, _answers(source, side), [condition])
     return None if pair is None else _number(pair, _mean_length(pair), lowest=0.0)
 
 
-def _changes(source: Source, ours: Condition, grpo: Condition) -> dict[str, Number | None]:
+def _changes(source: Source, ours: Condition, grpo: Condition) -> dict[str, Estimate | None]:
     """Both numbers of a scale, marked. Tokens and counts of a problem are exchanged together."""
-    numbers: dict[str, Number | None] = {}
+    numbers: dict[str, Estimate | None] = {}
     tests: dict[str, PValues] = {}
     for side in SIDES:
         key = f"delta_{side}_percent"
@@ -86,7 +86,7 @@ def _changes(source: Source, ours: Condition, grpo: Condition) -> dict[str, Numb
     return marked(numbers, tests)
 
 
-def _number(pair: Paired, statistic: Statistic, lowest: float) -> Number:
+def _number(pair: Paired, statistic: Statistic, lowest: float) -> Estimate:
     """`n` counts the problems for which the first model has such an answer."""
     return replace(pair.number(statistic, lowest), n=int((pair.values_PV[:, 1] > 0).sum()))
 
@@ -94,8 +94,8 @@ def _number(pair: Paired, statistic: Statistic, lowest: float) -> Number:
 def _mean_length(pair: Paired) -> Statistic:
     """Tokens over answers, summed over the problems of all benchmarks; nan without an answer."""
 
-    def of_means(means_SV: FloatArray) -> FloatArray:
-        sums_V = pair.sizes_S @ means_SV
+    def of_means(means_BV: FloatArray) -> FloatArray:
+        sums_V = pair.sizes_B @ means_BV
         return ratio(sums_V[..., 0], sums_V[..., 1])
 
     return of_means
@@ -105,8 +105,8 @@ def _change(pair: Paired) -> Statistic:
     """Percent change of that length of the first model against the second."""
     length = _mean_length(pair)
 
-    def of_means(means_SV: FloatArray) -> FloatArray:
-        return 100.0 * relative_change(length(means_SV[..., :2]), length(means_SV[..., 2:]))
+    def of_means(means_BV: FloatArray) -> FloatArray:
+        return 100.0 * relative_change(length(means_BV[..., :2]), length(means_BV[..., 2:]))
 
     return of_means
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from grpo_replay.reporting.numbers.conditions import Condition, PartialIdentity
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.significance import marked
 from grpo_replay.reporting.paper import published
 from grpo_replay.reporting.paper.accuracy import axis_labels
@@ -70,7 +70,7 @@ def table13(source: Source) -> Table:
 
 def _marked_numbers(
     source: Source, conditions: list[Condition], grpo: Condition
-) -> list[dict[str, Number | None]]:
+) -> list[dict[str, Estimate | None]]:
     """The numbers of each row of a scale, those against GRPO marked."""
     numbers, tests = {}, {}
     for position, condition in enumerate(conditions):

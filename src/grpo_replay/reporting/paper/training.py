@@ -5,7 +5,7 @@ import pandas as pd
 
 from grpo_replay.reporting.labels import method_name
 from grpo_replay.reporting.numbers.conditions import Condition
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.significance import (
     FEWEST_SEEDS,
     GRPO_ALONE,
@@ -64,12 +64,12 @@ def table08(source: Source) -> Table:
 
 
 def _batch_row(source: Source, condition: Condition) -> Row:
-    def mean(name: str, highest: float) -> Number | None:
+    def mean(name: str, highest: float) -> Estimate | None:
         return mean_over_steps(source.scores, source.results, condition, name, highest=highest)
 
     sampled = source.study.training.rollouts_per_step
     numbers = {
-        "b_fresh": Number(float(sampled)),
+        "b_fresh": Estimate(float(sampled)),
         "b_fresh_surviving": mean(SURVIVORS, sampled),
         "all_correct_percent": mean(ALL_CORRECT, 100.0),
         "all_wrong_percent": mean(ALL_WRONG, 100.0),
@@ -119,11 +119,13 @@ def _last_lengths(source: Source, condition: Condition) -> dict[int | None, tupl
     return per_cell(source.scores, source.results, condition, length)
 
 
-def _length(source: Source, condition: Condition) -> Number | None:
+def _length(source: Source, condition: Condition) -> Estimate | None:
     return over_seeds(_last_lengths(source, condition))
 
 
-def _change(source: Source, condition: Condition, grpo: Condition) -> tuple[Number | None, PValues]:
+def _change(
+    source: Source, condition: Condition, grpo: Condition
+) -> tuple[Estimate | None, PValues]:
     """Mean over the shared seeds of the percent change, and its test over them."""
     lengths, references = (_last_lengths(source, s) for s in (condition, grpo))
     shared = [seed for seed in lengths if seed in references]

@@ -7,7 +7,7 @@ from grpo_replay.reporting.numbers.conditions import (
     grpo_of,
     main_conditions,
 )
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.training import STEPS_NOTE, mean_over_steps
 from grpo_replay.reporting.tables import notes
 from grpo_replay.reporting.tables.parts import Line, marked_rows, mean_columns, study_table
@@ -45,20 +45,20 @@ def age_table(
     decimals: int = 1,
 ) -> Table:
     """Rows of `age_rows` as a table."""
-    stub = {"scale": "Scale", "tau": "τ_max", "seeds": "Seeds (n)"}
+    index = {"scale": "Scale", "tau": "τ_max", "seeds": "Seeds (n)"}
     columns = [
         *mean_columns(source.study, "Mean over benchmarks", decimals),
         Column("clip_fresh_percent", "Clipped (%)", "fresh", decimals=3),
         Column("clip_replay_percent", "Clipped (%)", "replay", decimals=3),
     ]
     below = (notes.INTERVALS, _CLIP_NOTE, notes.replay_but_age, notes.marks, notes.one_seed)
-    return study_table(source, title, stub, columns, rows, conditions, *below, *further_notes)
+    return study_table(source, title, index, columns, rows, conditions, *below, *further_notes)
 
 
 def age_rows(source: Source, conditions: list[Condition], grpo: Condition | None) -> list[Row]:
     """A row a condition of one scale: means marked against GRPO, and percent of clipped ratios."""
 
-    def clipped(condition: Condition) -> dict[str, Number | None]:
+    def clipped(condition: Condition) -> dict[str, Estimate | None]:
         of = (source.scores, source.results, condition)
         return {
             key: mean_over_steps(*of, name, 100.0, highest=100.0)

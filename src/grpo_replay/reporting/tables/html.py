@@ -3,15 +3,15 @@
 import html
 import re
 
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.tables.table import (
     Column,
     Row,
     Table,
     column_groups,
+    estimate_text,
     label_text,
     minus,
-    number_text,
     row_groups,
     without_repeats,
 )
@@ -54,10 +54,10 @@ def _header(table: Table) -> str:
     groups = column_groups(table.columns)
     spans = ""
     if any(name for name, _ in groups):
-        spans = f'<tr><td colspan="{len(table.stub)}"></td>'
+        spans = f'<tr><td colspan="{len(table.index)}"></td>'
         spans += "".join(_group(name, width) for name, width in groups) + "</tr>"
-    stub = "".join(f'<th scope="col">{_marked_up(text)}</th>' for text in table.stub.values())
-    return f"{spans}<tr>{stub}{''.join(map(_heading, table.columns))}</tr>"
+    index = "".join(f'<th scope="col">{_marked_up(text)}</th>' for text in table.index.values())
+    return f"{spans}<tr>{index}{''.join(map(_heading, table.columns))}</tr>"
 
 
 def _group(name: str, width: int) -> str:
@@ -75,7 +75,7 @@ def _body(table: Table, rows: list[Row]) -> str:
     """The rows of a block; a label like that above it is there for who copies, and not seen."""
     lines, previous = [], []
     for row in rows:
-        labels = [label_text(row, key) for key in table.stub]
+        labels = [label_text(row, key) for key in table.index]
         shown = without_repeats(labels, previous)
         cells = [_label(*pair) for pair in zip(labels, shown, strict=True)]
         cells += [_cell(row.numbers.get(c.key), c.decimals) for c in table.columns]
@@ -89,9 +89,9 @@ def _label(text: str, shown: str) -> str:
     return f'<th scope="row"{look}>{_marked_up(minus(text))}</th>'
 
 
-def _cell(number: Number | None, decimals: int) -> str:
+def _cell(number: Estimate | None, decimals: int) -> str:
     """The value, and below it, as in LaTeX, its interval: a wide table stays readable."""
-    value, _, below = number_text(number, decimals).replace("-", "−").partition(" ")
+    value, _, below = estimate_text(number, decimals).replace("-", "−").partition(" ")
     small = f"<br><small>{_marked_up(below)}</small>" if below else ""
     return f'<td class="number">{_marked_up(value)}{small}</td>'
 

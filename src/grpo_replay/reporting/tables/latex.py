@@ -3,7 +3,7 @@
 import math
 import re
 
-from grpo_replay.reporting.numbers.number import DASH, Number
+from grpo_replay.reporting.numbers.estimate import DASH, Estimate
 from grpo_replay.reporting.tables.table import (
     Column,
     Row,
@@ -112,7 +112,7 @@ def _pages(table: Table) -> list[list[list[Row]]]:
 def _tabular(table: Table, blocks: list[list[Row]]) -> str:
     lines = [
         r"\fitted{%",
-        rf"\begin{{tabular}}{{{'l' * len(table.stub)}{'c' * len(table.columns)}}}",
+        rf"\begin{{tabular}}{{{'l' * len(table.index)}{'c' * len(table.columns)}}}",
         r"\toprule",
         *_tex_header(table, column_groups(table.columns)),
         *(line for block in blocks for line in (r"\midrule", *_tex_rows(table, block))),
@@ -151,13 +151,13 @@ def _tex_header(table: Table, groups: list[tuple[str, int]]) -> list[str]:
     lines = []
     if any(name for name, _ in groups):
         spans = [rf"\multicolumn{{{width}}}{{c}}{{{tex(name)}}}" for name, width in groups]
-        lines.append(" & ".join([""] * len(table.stub) + spans) + r" \\")
-        start = len(table.stub) + 1
+        lines.append(" & ".join([""] * len(table.index) + spans) + r" \\")
+        start = len(table.index) + 1
         for _, width in groups:
             lines.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
             start += width
     headings = [_tex_heading(column) for column in table.columns]
-    lines.append(" & ".join([*map(tex, table.stub.values()), *headings]) + r" \\")
+    lines.append(" & ".join([*map(tex, table.index.values()), *headings]) + r" \\")
     return lines
 
 
@@ -170,7 +170,7 @@ def _tex_rows(table: Table, rows: list[Row]) -> list[str]:
     lines: list[str] = []
     previous: list[str] = []
     for row in rows:
-        labels = [label_text(row, key) for key in table.stub]
+        labels = [label_text(row, key) for key in table.index]
         numbers = [_tex_number(row.numbers.get(c.key), c.decimals) for c in table.columns]
         shown = [tex(minus(label)) for label in without_repeats(labels, previous)]
         lines.append(" & ".join([*shown, *numbers]) + r" \\[2pt]")
@@ -178,7 +178,7 @@ def _tex_rows(table: Table, rows: list[Row]) -> list[str]:
     return lines
 
 
-def _tex_number(number: Number | None, decimals: int) -> str:
+def _tex_number(number: Estimate | None, decimals: int) -> str:
     if number is None or math.isnan(number.value):
         return tex(DASH)
     value = tex(f"{number.value:z.{decimals}f}{number.marks}").replace("-", "$-$")

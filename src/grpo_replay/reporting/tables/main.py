@@ -7,8 +7,8 @@ from grpo_replay.reporting.numbers.conditions import (
     grpo_of,
     main_conditions,
 )
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.means import benchmark_number
-from grpo_replay.reporting.numbers.number import Number
 from grpo_replay.reporting.numbers.significance import SHORT
 from grpo_replay.reporting.tables import notes
 from grpo_replay.reporting.tables.parts import Line, marked_rows, mean_columns, study_table
@@ -43,10 +43,10 @@ def benchmark_table(
     decimals: int = 1,
 ) -> Table:
     """Rows of `benchmark_rows` as a table."""
-    stub = {"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"}
+    index = {"scale": "Scale", "method": "Method", "seeds": "Seeds (n)"}
     below = (notes.INTERVALS, means_note, notes.replay, notes.marks, notes.one_seed)
     columns = _columns(source.study, decimals)
-    return study_table(source, title, stub, columns, rows, conditions, *below)
+    return study_table(source, title, index, columns, rows, conditions, *below)
 
 
 def _columns(study: Study, decimals: int) -> list[Column]:
@@ -67,7 +67,7 @@ def _key(benchmark: str, metric: EvaluationMetric) -> str:
 def benchmark_rows(source: Source, lines: list[Line], grpo: Condition | None) -> list[Row]:
     """A row a line of one scale: every benchmark, and the means with marks against GRPO."""
 
-    def numbers(condition: Condition) -> dict[str, Number | None]:
+    def numbers(condition: Condition) -> dict[str, Estimate | None]:
         own = {
             _key(name, metric): benchmark_number(source.scores, condition, name, metric)
             for name in source.study.benchmarks
@@ -78,7 +78,7 @@ def benchmark_rows(source: Source, lines: list[Line], grpo: Condition | None) ->
     return marked_rows(source, lines, grpo, numbers)
 
 
-def _by_the_papers_verifier(source: Source, condition: Condition) -> dict[str, Number | None]:
+def _by_the_papers_verifier(source: Source, condition: Condition) -> dict[str, Estimate | None]:
     """avg@k and its mean under the paper's verifier (math-verify on the raw text), for the
     comparison with the paper's numbers.
     """
@@ -89,20 +89,20 @@ def _by_the_papers_verifier(source: Source, condition: Condition) -> dict[str, N
     means = own.groupby("benchmark")["avg_at_k_paper"].mean().dropna()
     if means.empty:  # a task without that verifier
         return {}
-    numbers: dict[str, Number | None] = {
-        f"{name}_avg{PAPER_VERIFIER}": Number(float(mean)) for name, mean in means.items()
+    numbers: dict[str, Estimate | None] = {
+        f"{name}_avg{PAPER_VERIFIER}": Estimate(float(mean)) for name, mean in means.items()
     }
-    return numbers | {f"avg{PAPER_VERIFIER}": Number(float(means.mean()))}
+    return numbers | {f"avg{PAPER_VERIFIER}": Estimate(float(means.mean()))}
 
 
 def _chance_row(study: Study, scale: str) -> Row:
     chances = {name: chance_percent(study, b) for name, b in study.benchmarks.items()}
-    numbers: dict[str, Number | None] = {
-        f"{name}_{part}": Number(value)
+    numbers: dict[str, Estimate | None] = {
+        f"{name}_{part}": Estimate(value)
         for name, parts in chances.items()
         for part, value in parts.items()
     }
     for part in ("avg", "pass"):
-        numbers[part] = Number(sum(c[part] for c in chances.values()) / len(chances))
+        numbers[part] = Estimate(sum(c[part] for c in chances.values()) / len(chances))
     labels = {"study": study.study, "scale": scale, "method": "chance", "method_key": "chance"}
     return Row(labels, numbers)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from grpo_replay.reporting.labels import BASE
 from grpo_replay.reporting.numbers.conditions import Condition, finished_cells
-from grpo_replay.reporting.numbers.number import Number
+from grpo_replay.reporting.numbers.estimate import Estimate
 from grpo_replay.reporting.numbers.significance import marked_means
 from grpo_replay.reporting.tables.notes import Note, notes_below
 from grpo_replay.reporting.tables.source import Source
@@ -25,7 +25,7 @@ class Line:
 def study_table(
     source: Source,
     title: str,
-    stub: dict[str, str],
+    index: dict[str, str],
     columns: list[Column],
     rows: list[Row],
     conditions: list[Condition],
@@ -34,9 +34,9 @@ def study_table(
     """A table of a study. Labels without a heading are for its csv alone; `conditions` are those
     that its rows are made from, and some notes are about.
     """
-    further = dict.fromkeys(key for row in rows for key in row.labels if key not in stub)
+    further = dict.fromkeys(key for row in rows for key in row.labels if key not in index)
     below = notes_below(source, conditions, *notes)
-    return Table(f"{title} ({source.study.title})", stub, columns, rows, below, tuple(further))
+    return Table(f"{title} ({source.study.title})", index, columns, rows, below, tuple(further))
 
 
 def problems_text(study: Study) -> str:
@@ -57,7 +57,7 @@ def marked_rows(
     source: Source,
     lines: Sequence[Line],
     grpo: Condition | None,
-    further: Callable[[Condition], dict[str, Number | None]] = lambda _: {},
+    further: Callable[[Condition], dict[str, Estimate | None]] = lambda _: {},
 ) -> list[Row]:
     """A row a line of one scale: the means with marks against GRPO, and further numbers."""
     means = marked_means(source.scores, [line.condition for line in lines], grpo)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from grpo_replay.reporting.numbers.number import DASH, Number
+from grpo_replay.reporting.numbers.estimate import DASH, Estimate
 
 # Blanks before the sign do not help, and neither does its full-width form.
 _FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠]")
@@ -36,18 +36,18 @@ Label = str | int | float | None
 
 @dataclass(frozen=True)
 class Row:
-    """One line: its labels by stub key, and its numbers by column key (None or absent: a dash)."""
+    """One line: its labels by index key, and its numbers by column key (None or absent: a dash)."""
 
     labels: dict[str, Label]
-    numbers: dict[str, Number | None]
+    numbers: dict[str, Estimate | None]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `stub` maps the keys of the label columns to headings, `hidden` are for csv only."""
+    """A table; `index` maps the label columns to their headings, `hidden` are for csv only."""
 
     title: str
-    stub: dict[str, str]
+    index: dict[str, str]
     columns: list[Column]
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ def row_groups(table: Table) -> list[list[Row]]:
 
     A table whose first labels all differ is one block.
     """
-    first = next(iter(table.stub))
+    first = next(iter(table.index))
     blocks = [list(rows) for _, rows in groupby(table.rows, key=lambda r: r.labels.get(first))]
     if all(len(block) == 1 for block in blocks):
         return [table.rows]
@@ -95,14 +95,14 @@ def minus(text: str) -> str:
 
 def to_csv(table: Table) -> str:
     """Numbers only: each column with its intervals and `_n`, tested ones also with p-values."""
-    header = [*table.hidden, *table.stub]
+    header = [*table.hidden, *table.index]
     for column in table.columns:
         header += [column.key, *(f"{column.key}_{part}" for part in _csv_parts(column))]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     for row in table.rows:
-        labels = (row.labels.get(key) for key in (*table.hidden, *table.stub))
+        labels = (row.labels.get(key) for key in (*table.hidden, *table.index))
         fields = [csv_text(label) if isinstance(label, str) else label for label in labels]
         for column in table.columns:
             number = row.numbers.get(column.key)
@@ -143,13 +143,13 @@ def csv_text(text: str) -> str:
 def to_markdown(table: Table) -> str:
     """A pipe table below its title, the notes as a list below it."""
     header = [
-        *map(markdown, table.stub.values()),
+        *map(markdown, table.index.values()),
         *(_markdown_heading(column) for column in table.columns),
     ]
-    align = ["---"] * len(table.stub) + ["---:"] * len(table.columns)
+    align = ["---"] * len(table.index) + ["---:"] * len(table.columns)
     body = [
-        [markdown(label_text(row, key)) for key in table.stub]
-        + [number_text(row.numbers.get(column.key), column.decimals) for column in table.columns]
+        [markdown(label_text(row, key)) for key in table.index]
+        + [estimate_text(row.numbers.get(column.key), column.decimals) for column in table.columns]
         for row in table.rows
     ]
     lines = [f"| {' | '.join(cells)} |" for cells in (header, align, *body)]
@@ -175,7 +175,7 @@ def label_text(row: Row, key: str) -> str:
     return DASH if value is None else str(value)
 
 
-def number_text(number: Number | None, decimals: int) -> str:
+def estimate_text(number: Estimate | None, decimals: int) -> str:
     """The text of a number in a table: `61.2† [57.0, 65.1]`, `0.055 (n=1)`, or a dash."""
     if number is None or math.isnan(number.value):
         return DASH
@@ -183,7 +183,7 @@ def number_text(number: Number | None, decimals: int) -> str:
     return f"{text} {second_part(number, decimals)}".rstrip()
 
 
-def second_part(number: Number, decimals: int) -> str:
+def second_part(number: Estimate, decimals: int) -> str:
     """What stands beside a value: its interval, else why there is none."""
     interval = number.shown_interval
     if interval is None:

@@ -6,7 +6,7 @@ DASH = "–"
 
 
 @dataclass(frozen=True)
-class Number:
+class Estimate:
     """A value with its intervals, how many problems (or steps) it rests on, and its marks.
 
     `low` and `high` are over problems, `seeds_low` and `seeds_high` over seeds where several
