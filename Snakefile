@@ -14,8 +14,8 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"
-include: "workflow/rules/aggregate.smk"
-include: "workflow/rules/present.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/tracking.smk"
 
 
 wildcard_constraints:
@@ -40,16 +40,6 @@ rule cells:
 rule grades:
     input:
         lambda wildcards: expand(rules.grade_answers.output.grades, cell=RUN.chosen),
-
-
-rule tables:
-    input:
-        TABLES,
-
-
-rule figures:
-    input:
-        FIGURES,
 
 
 # What the study costs, and what of it is done: told at the start, where Snakemake's limits are known.

@@ -16,9 +16,11 @@ from grpo_replay.files import digest, file_digest, read_json, write_json
 from grpo_replay.models.folder import open_folder
 from grpo_replay.reporting.browse.tables import disagreements
 from grpo_replay.reporting.numbers.chance import chance_percent
-from grpo_replay.reporting.tables.verifiers import verifiers_table
+from grpo_replay.reporting.tables import verifiers
+from grpo_replay.reporting.tables.catalogue import write_table
+from grpo_replay.reporting.tables.source import Source
 from grpo_replay.results.layout import StudyFiles
-from grpo_replay.results.scores import collect_scores
+from grpo_replay.results.scores import collect_scores, read_scores
 from grpo_replay.study.cells import benchmark_tasks, evaluation_settings, expand, resolve
 from grpo_replay.study.config import Study
 from grpo_replay.study.yaml_values import read_yaml
@@ -139,7 +141,10 @@ def test_verifiers_are_columns_by_name(evaluated: Evaluated) -> None:
     ]  # fmt: skip
     results = evaluated.results
     collect_scores(evaluated.study, results, results / "scores.parquet")
-    verifiers_table(evaluated.study, results, results / "verifiers.csv")
+    scores = read_scores(results)
+    write_table(
+        verifiers.build(Source(evaluated.study, scores, results, "")), results / "verifiers"
+    )
     with (results / "verifiers.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     words = ("letter", "training", "evaluation", "paper")

@@ -18,7 +18,7 @@ from grpo_replay.errors import GrpoReplayWarning
 from grpo_replay.methods.replay import Replay
 from grpo_replay.planning.gpu_memory import rows_held
 from grpo_replay.tasks.math import grading, task
-from grpo_replay.training.step_rows import MEANINGS
+from grpo_replay.training.step_metrics import MEANINGS
 from grpo_replay.training.trainer import ReplayGRPOTrainer
 
 METHODS = {

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from grpo_replay.evaluation.score import score_cell
-from grpo_replay.results.scores import collect_scores
+from grpo_replay.reporting.tables.catalogue import OWN_TABLES, write_table
+from grpo_replay.reporting.tables.source import Source
+from grpo_replay.results.scores import collect_scores, read_scores
 from grpo_replay.study.axes import axes_of
 from grpo_replay.study.cells import Cell, expand, resolve
 from grpo_replay.study.config import Study
@@ -277,3 +279,8 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     """The lines of a table's CSV file."""
     with path.open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def write_own_table(name: str, study: Study, results: Path, stem: Path) -> None:
+    """Write one of a study's own tables, as the workflow does."""
+    write_table(OWN_TABLES[name](Source(study, read_scores(results), results, CONFIG)), stem)

@@ -6,7 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from reporting_inputs import CONFIG, SEED, paper_study, random_results, read_csv, small_study
+from reporting_inputs import (
+    CONFIG,
+    SEED,
+    paper_study,
+    random_results,
+    read_csv,
+    small_study,
+    write_own_table,
+)
 
 from grpo_replay.reporting import labels
 from grpo_replay.reporting.figures import accuracy, canvas, curves, problems, replay
@@ -18,7 +26,6 @@ from grpo_replay.reporting.numbers.conditions import (
 from grpo_replay.reporting.paper.accuracy import table01
 from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY, replayed
 from grpo_replay.reporting.paper.printed_cells import tables_of
-from grpo_replay.reporting.tables import catalogue
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.axes import ALPHA, RATIO, TAU_MAX
@@ -49,7 +56,7 @@ def results(tmp_path_factory) -> Path:
 
 
 def test_the_main_table_has_a_row_for_whatever_is_varied(results, tmp_path):
-    catalogue.main_table(varied_study(), results, tmp_path / "main", CONFIG)
+    write_own_table("main", varied_study(), results, tmp_path / "main")
     rows = read_csv(tmp_path / "main.csv")
     assert [row["method"] for row in rows] == ["chance", *NAMES]
     # A GRPO with another clip is compared with GRPO as the study defines it.

@@ -1,19 +1,28 @@
 """One entry brings a metric to the files, MLflow, the main table and the documentation."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from reporting_inputs import CONFIG, SEED, random_results, read_csv, small_study
+from reporting_inputs import (
+    SEED,
+    random_results,
+    read_csv,
+    small_study,
+    write_metrics,
+    write_own_table,
+)
 
 from grpo_replay.evaluation import score
-from grpo_replay.reporting.tables import catalogue, main
+from grpo_replay.reporting.tables import main, training
 from grpo_replay.results import scores
 from grpo_replay.statistics.evaluation_metrics import EVALUATION_METRICS, EvaluationMetric
 from grpo_replay.tracking import series
-from grpo_replay.training.step_rows import MEANINGS
+from grpo_replay.training.step_metrics import HEADINGS, MEANINGS
 
 README = (Path(__file__).parents[2] / "config" / "README.md").read_text(encoding="utf-8")
 
@@ -69,10 +78,36 @@ def test_an_entry_is_enough(added, tmp_path, seeds):
     assert of_cell["first_at_k"] == pytest.approx(first)
     assert of_cell["first_at_k_low"] <= first <= of_cell["first_at_k_high"]
     assert series.evaluation_metrics(written)["eval/easy/first_at_2"] == pytest.approx(first)
-    catalogue.main_table(study, tmp_path, tmp_path / "main", CONFIG)
+    write_own_table("main", study, tmp_path, tmp_path / "main")
     (row,) = (r for r in read_csv(tmp_path / "main.csv") if r["method_key"] == "grpo")
     of_seeds = table[(table["method"] == "grpo") & (table["benchmark"] == "easy")]["first_at_k"]
     assert float(row["easy_first_at_k"]) == pytest.approx(np.mean(of_seeds), abs=1e-6)
     interval = row["easy_first_at_k_seeds_low" if len(seeds) > 1 else "easy_first_at_k_low"]
     assert interval != "" or np.ptp(of_seeds) == 0
     assert "Easy first@2<br>n = 4" in (tmp_path / "main.md").read_text(encoding="utf-8")
+
+
+def test_a_metric_with_a_heading_has_a_column_of_the_training_table(monkeypatch, tmp_path):
+    assert HEADINGS.keys() <= MEANINGS.keys()
+    study = small_study(grid=[{"scales": ["s"], "methods": ["grpo", "ours"], "seeds": [1, 2, 3]}])
+    random_results(study, tmp_path)
+    cells = tmp_path / "cells" / "s"
+    for seed, values in ((1, [-1.0, None, -2.0]), (2, [-3.0, -3.0, None]), (3, [None, None, -1.5])):
+        records = [{"step": i, "own/number": value} for i, value in enumerate(values, 1)]
+        write_metrics(cells / f"grpo-seed{seed}", records)
+    monkeypatch.setattr(training, "HEADINGS", {"own/number": "Own", "never/made": "Never"})
+    write_own_table("training", study, tmp_path, tmp_path / "training")
+    rows = {row["method_key"]: row for row in read_csv(tmp_path / "training.csv")}
+    assert rows.keys() == {"grpo", "ours"}
+    grpo = rows["grpo"]
+    assert float(grpo["own/number"]) == pytest.approx(-2.0)  # of -1.5, -3 and -1.5
+    ends = -2.0 + np.array([-1, 1]) * 4.302653 * 0.5  # Student's t of two degrees of freedom
+    found = [float(grpo[f"own/number_seeds_{end}"]) for end in ("low", "high")]
+    assert found == pytest.approx(ends, abs=1e-5)
+    assert rows["ours"]["own/number"] == "" and not any("never" in key for key in grpo)
+    assert "-2.00" in (tmp_path / "training.md").read_text(encoding="utf-8")
+
+
+def test_the_training_table_needs_no_torch():
+    code = "import sys, grpo_replay.reporting.paper.catalogue; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -34,6 +34,7 @@ from grpo_replay.reporting.paper import (
 from grpo_replay.reporting.paper.catalogue import PAPER_TABLES, paper_tables
 from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY, replayed
 from grpo_replay.reporting.tables import catalogue
+from grpo_replay.reporting.tables.catalogue import write_table
 from grpo_replay.reporting.tables.source import Source
 from grpo_replay.results.scores import collect_scores, read_scores
 from grpo_replay.statistics.metrics import accuracy_efficiency_score
@@ -56,7 +57,8 @@ def whole(tmp_path_factory):
     results = tmp_path_factory.mktemp("paper")
     study = paper_study()
     random_results(study, results)
-    paper_tables(study, results, results / "tables" / "table01", CONFIG)
+    for name, table in paper_tables(Source(study, read_scores(results), results, CONFIG)):
+        write_table(table, results / "tables" / name)
     return study, results
 
 

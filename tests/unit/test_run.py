@@ -13,7 +13,7 @@ from grpo_replay.planning.run import Declared, Run
 from grpo_replay.reporting import names
 from grpo_replay.reporting.figures.catalogue import FIGURES
 from grpo_replay.reporting.paper.catalogue import PAPER_TABLES
-from grpo_replay.reporting.tables.catalogue import RENDERERS
+from grpo_replay.reporting.tables.catalogue import OWN_TABLES, RENDERERS
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.study.cells import training_settings
 
@@ -99,7 +99,8 @@ def test_misses_of_the_store_are_counted_in_a_file(tmp_path: Path) -> None:
 
 
 def test_snakemake_and_the_package_know_the_same_tables_and_figures() -> None:
-    assert set(names.DRAWN_FIGURES) == set(FIGURES)
+    assert tuple(FIGURES) == names.FIGURES
+    assert tuple(OWN_TABLES) == names.OWN_TABLES
     assert list(names.NUMBERED) == [build.__name__ for build in PAPER_TABLES]
     assert [f".{ext}" for ext in names.TABLE_FORMATS] == list(RENDERERS)
 

@@ -12,11 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
-from reporting_inputs import CONFIG, read_csv, small_study, write_cell, write_metrics
+from reporting_inputs import (
+    read_csv,
+    small_study,
+    write_cell,
+    write_metrics,
+    write_own_table,
+)
 
 from grpo_replay.reporting.numbers.conditions import all_conditions, main_conditions
 from grpo_replay.reporting.numbers.estimate import Estimate
-from grpo_replay.reporting.tables import catalogue
 from grpo_replay.reporting.tables.html import to_html
 from grpo_replay.reporting.tables.latex import tex, to_latex
 from grpo_replay.reporting.tables.notes import missing
@@ -68,7 +73,7 @@ def main(tmp_path_factory):
     }
     fill(small_study(), folder, finished)
     with contextlib.redirect_stderr(io.StringIO()) as stderr:
-        catalogue.main_table(small_study(), folder, folder / "tables" / "main", CONFIG)
+        write_own_table("main", small_study(), folder, folder / "tables" / "main")
     return read_csv(folder / "tables" / "main.csv"), folder / "tables", stderr.getvalue()
 
 
@@ -164,7 +169,7 @@ def test_significant_differences_are_marked(tmp_path):
         OURS_10: (60, 60),
     }
     fill(study, tmp_path, finished)
-    catalogue.main_table(study, tmp_path, tmp_path / "main", CONFIG)
+    write_own_table("main", study, tmp_path, tmp_path / "main")
     rows = read_csv(tmp_path / "main.csv")
     ours, uniform = (line_of(rows, method_key=m) for m in ("ours", "uniform-pool"))
     assert float(ours["avg_p_problems"]) < 0.01 and ours["avg_p_seeds"] == ""
@@ -182,7 +187,7 @@ def test_several_seeds_give_the_mean_and_an_interval_over_seeds(tmp_path):
         finished[f"s/grpo-seed{seed}"] = (20 + shift, 20 + shift)
         finished[f"s/ours-seed{seed}"] = (60 + shift, 61 + 2 * shift)
     fill(study, tmp_path, finished)
-    catalogue.main_table(study, tmp_path, tmp_path / "main", CONFIG)
+    write_own_table("main", study, tmp_path, tmp_path / "main")
     grpo = line_of(read_csv(tmp_path / "main.csv"), method_key="grpo")
     # 25, 27.5, 30 %: mean 27.5, s = 2.5, t(0.975, 2) = 4.303, half width 4.303 * 2.5 / sqrt(3)
     assert float(grpo["avg"]) == pytest.approx(27.5)
@@ -206,7 +211,7 @@ def test_age_table_by_hand(tmp_path):
         folder,
         [{"step": s, "clip_ratio/fresh": f, "clip_ratio/replay": r} for s, f, r in steps],
     )
-    catalogue.age_table(study, tmp_path, tmp_path / "age", CONFIG)
+    write_own_table("age", study, tmp_path, tmp_path / "age")
     rows = read_csv(tmp_path / "age.csv")
     assert [row["tau"] for row in rows] == ["GRPO (no replay)", "1", "10", "30", "60"]
     assert {row["scale"] for row in rows} == {"s"}
@@ -225,7 +230,7 @@ def test_a_study_without_ours_has_an_empty_age_table(tmp_path):
     grids = [small_study().grid[0].model_dump() | {"methods": ["grpo"]}]
     study = small_study(grid=grids)
     fill(study, tmp_path, {"s/grpo-seed42": (5, 4)})
-    catalogue.age_table(study, tmp_path, tmp_path / "age", CONFIG)
+    write_own_table("age", study, tmp_path, tmp_path / "age")
     assert read_csv(tmp_path / "age.csv") == []
     assert "has no cells of the method ours" in (tmp_path / "age.md").read_text(encoding="utf-8")
 
@@ -314,7 +319,7 @@ def test_latex_compiles_with_any_text(tmp_path):
 
 def test_tables_are_the_same_bytes_again(main):
     _, folder, _ = main
-    catalogue.main_table(small_study(), folder.parent, folder / "again", CONFIG)
+    write_own_table("main", small_study(), folder.parent, folder / "again")
     for suffix in ("csv", "md", "tex", "html"):
         assert (folder / f"again.{suffix}").read_bytes() == (folder / f"main.{suffix}").read_bytes()
 
@@ -324,7 +329,7 @@ def test_latex_compiles(main):
     compiler = shutil.which("pdflatex")
     if compiler is None:
         pytest.skip("pdflatex is not installed (Debian: texlive-latex-recommended)")
-    catalogue.age_table(small_study(), folder.parent, folder / "age", CONFIG)
+    write_own_table("age", small_study(), folder.parent, folder / "age")
     for name in ("main.tex", "age.tex"):
         command = [compiler, "-interaction=nonstopmode", "-halt-on-error", name]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

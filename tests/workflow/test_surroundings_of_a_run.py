@@ -56,7 +56,7 @@ def test_no_personal_setting_changes_a_figure_or_a_table(
     (own / "matplotlibrc").write_bytes("axes.facecolor: red  # für mich\n".encode("latin-1"))
     variables = LEFT_BEHIND | {"XDG_CONFIG_HOME": str(own.parent), "MPLCONFIGDIR": str(own)}
     files = [f"results/tiny/{name}" for name in ("figures/accuracy.svg", "tables/main.md")]
-    rules = ["--forcerun", "accuracy_figure", "main_table"]
+    rules = ["--forcerun", "figures", "tables"]
     done = workflow.run(*files, *rules, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     for file in files:

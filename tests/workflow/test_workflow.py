@@ -52,7 +52,7 @@ def test_scores_hold_every_cell_and_benchmark(finished: Workflow) -> None:
 def test_every_table_and_figure_is_there(finished: Workflow) -> None:
     numbered = [f"table{number:02d}" for number in range(1, 14)]
     compared = [f"{name}_comparison" for name in numbered if name != "table07"]
-    for name in ("main", "age", *numbered, *compared, "published_check"):
+    for name in ("main", "age", "training", "verifiers", *numbered, *compared, "published_check"):
         for ending in ("csv", "md", "tex", "html"):
             # A comparison with nothing to compare is a line of headings.
             assert (finished.results / "tables" / f"{name}.{ending}").stat().st_size > 50
@@ -123,7 +123,7 @@ def test_only_finished_makes_tables_and_no_cell(edited: Workflow) -> None:
     text = edited.study.read_text()
     edited.study.write_text(text.replace("tau_max: [1, 10]", "tau_max: [2, 10]"))
     jobs = edited.jobs("only=finished")
-    assert jobs["collect_scores"] == jobs["main_table"] == 1
+    assert jobs["collect_scores"] == jobs["tables"] == 1
     assert not jobs.keys() & {"train_policy", "sample_answers", "score_cell"}
     edited.study.write_text(text.replace("temperature: 0.6", "temperature: 0.7"))
     done = edited.run("-n", "only=finished")
@@ -493,9 +493,8 @@ def test_a_dry_run_of_the_papers_study_lists_its_jobs(finished: Workflow) -> Non
     trained = {name for name, cell in cells.items() if cell.trained}
     jobs = finished.jobs(study="paper")
     once = [
-        *("make_problems", "make_tracking_store", "collect_scores", "main_table", "age_table"),
-        *("paper_tables", "verifiers_table", "accuracy_figure", "tau_max_figure"),
-        *("training_figure", "clip_figure", "further_figures", "track_results", "all"),
+        *("make_problems", "make_tracking_store", "collect_scores", "tables", "figures"),
+        *("track_results", "all"),
     ]
     per_cell = ("sample_answers", "grade_answers", "score_cell")
     assert (len(trained), len(cells)) == (27, 30)

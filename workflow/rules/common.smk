@@ -63,13 +63,6 @@ CELL = FILES.cell("{cell}")  # the files of a cell, as rules write them
 os.environ.update({TRACKING_VARIABLE: RUN.tracking_uri, STUDY_VARIABLE: config["study"]})
 if STUDY.hub_cache:
     os.environ.update(HF_HUB_CACHE=str(Path(STUDY.hub_cache).expanduser().absolute()))
-VERIFIERS_TABLE = f"{FILES.tables}/{names.VERIFIERS}.csv"
-TABLES = [VERIFIERS_TABLE] + expand(
-    f"{FILES.tables}/{{name}}.{{ext}}", name=names.WRITTEN_TABLES, ext=names.TABLE_FORMATS
-)
-FIGURES = expand(
-    f"{FILES.figures}/{{name}}.{{ext}}", name=names.DRAWN_FIGURES, ext=names.FIGURE_FORMATS
-)
 
 
 def scale_of(wildcards):
@@ -133,18 +126,12 @@ def is_current(job):
     return job.rule.name == "warm_start" or RUN.is_trained(job.wildcards.cell)
 
 
-def table_files(name):
-    """The files of a table, with caption and labels for the report."""
-    return shown_files("table", f"{FILES.tables}/{name}", f"{name}_table", names.TABLE_FORMATS)
-
-
-def figure_files(name):
-    """The files of a figure, with caption and labels for the report."""
-    return shown_files("figure", f"{FILES.figures}/{name}", f"figures/{name}", names.FIGURE_FORMATS)
-
-
-def shown_files(kind, stem, caption, formats):
-    """The files of a table or figure in every format, each with what the report shows beside it."""
-    entry = {"caption": f"../report/{caption}.rst", "category": f"{kind.capitalize()}s"}
-    labels = {ext: {kind: Path(stem).name, "format": ext} for ext in formats}
-    return [report(f"{stem}.{ext}", labels=labels[ext], **entry) for ext in formats]
+def shown(folder, name, formats):
+    """The files of a table or figure in every format, with caption and labels for the report."""
+    kind = folder.name
+    entry = {
+        "caption": f"../report/{kind}/{'comparison' if name in names.COMPARED else name}.rst",
+        "category": "The paper's tables" if name in names.PAPER_TABLES else kind.capitalize(),
+    }
+    labels = {ext: {kind.removesuffix("s"): name, "format": ext} for ext in formats}
+    return [report(f"{folder}/{name}.{ext}", labels=labels[ext], **entry) for ext in formats]

@@ -1,24 +1,4 @@
 # The training of one cell.
-# On a cluster this stays where snakemake runs: a queue would take longer.
-localrules:
-    make_tracking_store,
-
-
-rule make_tracking_store:
-    output:
-        made=str(FILES.tracking_made),
-    log:
-        str(FILES.log("make_tracking_store")),
-    # Before the grid; no cell depends on it, since a store that is made anew must retrain nothing.
-    priority: 100
-    conda:
-        "../../envs/report.yaml"
-    params:
-        study=STUDY.study,
-    script:
-        "../scripts/make_tracking_store.py"
-
-
 # The settings come as params: only a change of what a cell learns from retrains it. No input may be
 # `ancient`: Snakemake does not look at the params of a job behind an ancient input that is made anew.
 # What changes no result (place in the grid, checkpoints, what is only compared) comes as resources, which trigger nothing.

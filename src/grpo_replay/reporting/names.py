@@ -2,18 +2,15 @@
 
 TABLE_FORMATS = ("csv", "md", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "pdf")
-# Tables with a rule of their own; the paper's come from one job.
-OWN_TABLES = ("main", "age")
+OWN_TABLES = ("main", "age", "training", "verifiers")
 NUMBERED = tuple(f"table{number:02d}" for number in range(1, 14))
 # Table 7 holds the paper's column itself.
 COMPARED = tuple(f"{name}_comparison" for name in NUMBERED if name != "table07")
 PUBLISHED_CHECK = "published_check"
-WRITTEN_TABLES = (*OWN_TABLES, *NUMBERED, *COMPARED, PUBLISHED_CHECK)
-VERIFIERS = "verifiers"
-# Figures with a rule of their own, for whoever works on one; one process draws the others.
-OWN_FIGURES = ("accuracy", "tau_max", "training", "clip")
-FURTHER_FIGURES = (
-    *("figure2", "figure3", "pass_at_k", "accuracy_length", "method_tau_max", "gain", "learning"),
-    *("replay_ages", "reuse", "drift", "log_ratio", "groups", "buffer", "completions", "seconds"),
+PAPER_TABLES = (*NUMBERED, *COMPARED, PUBLISHED_CHECK)
+TABLES = (*OWN_TABLES, *PAPER_TABLES)
+FIGURES = (
+    *("accuracy", "tau_max", "training", "clip", "figure2", "figure3", "pass_at_k"),
+    *("accuracy_length", "method_tau_max", "gain", "learning", "replay_ages", "reuse", "drift"),
+    *("log_ratio", "groups", "buffer", "completions", "seconds"),
 )
-DRAWN_FIGURES = (*OWN_FIGURES, *FURTHER_FIGURES)

@@ -33,7 +33,8 @@ from grpo_replay.training.round import Round, local_rollouts
 from grpo_replay.training.scoring import Scoring
 from grpo_replay.training.seeds import purpose_seed
 from grpo_replay.training.sharding import save_whole
-from grpo_replay.training.step_rows import replay_rows, rollout_rows, step_summary
+from grpo_replay.training.step_metrics import step_summary
+from grpo_replay.training.step_rows import replay_rows, rollout_rows
 
 
 class ReplayGRPOTrainer(GRPOTrainer):

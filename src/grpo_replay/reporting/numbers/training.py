@@ -1,6 +1,5 @@
 """A number of a row from the training metrics of its cells: mean over steps, or the last step's."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,36 +16,25 @@ STEPS_NOTE = (
 )
 
 
+def step_frames(
+    scores: pd.DataFrame, results: Path, condition: Condition
+) -> dict[int | None, pd.DataFrame]:
+    """The training metrics of each finished cell by seed: a row a step, a column a metric."""
+    found = {cell.seed: read_metrics(results, cell) for cell in finished_cells(scores, condition)}
+    return {seed: frame for seed, frame in found.items() if frame is not None}
+
+
 def mean_over_steps(
-    scores: pd.DataFrame,
-    results: Path,
-    condition: Condition,
+    frames: dict[int | None, pd.DataFrame],
     name: str,
     factor: float = 1.0,
+    lowest: float = 0.0,
     highest: float = np.inf,
 ) -> Estimate | None:
     """`factor` times a metric, mean over the steps that have it, then over seeds; `n` is steps."""
-
-    def mean(metrics: pd.DataFrame) -> tuple[float, int]:
-        values = metrics[name].dropna()
-        return factor * float(values.mean()), len(values)
-
-    return over_seeds(per_cell(scores, results, condition, mean), highest=highest)
-
-
-def per_cell(
-    scores: pd.DataFrame,
-    results: Path,
-    condition: Condition,
-    value: Callable[[pd.DataFrame], tuple[float, int]],
-) -> dict[int | None, tuple[float, int]]:
-    """(value, number of steps) of each finished cell by seed, without those that have none."""
-    found = {}
-    for cell in finished_cells(scores, condition):
-        metrics = read_metrics(results, cell)
-        if metrics is not None:
-            found[cell.seed] = value(metrics)
-    return {seed: pair for seed, pair in found.items() if not np.isnan(pair[0])}
+    known = {s: frame[name].dropna() for s, frame in frames.items() if name in frame.columns}
+    means = {s: (factor * float(v.mean()), len(v)) for s, v in known.items() if len(v)}
+    return over_seeds(means, lowest, highest)
 
 
 def over_seeds(

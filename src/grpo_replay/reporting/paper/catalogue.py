@@ -1,7 +1,10 @@
-"""The paper's tables by name."""
+"""Every table of a study by name: its own, and the paper's."""
 
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
+from grpo_replay.reporting.names import PUBLISHED_CHECK
 from grpo_replay.reporting.paper import (
     accuracy,
     consistency,
@@ -12,8 +15,9 @@ from grpo_replay.reporting.paper import (
     training,
 )
 from grpo_replay.reporting.paper.comparison import compare
-from grpo_replay.reporting.tables.catalogue import write_table
+from grpo_replay.reporting.tables.catalogue import OWN_TABLES, write_table
 from grpo_replay.reporting.tables.source import Source
+from grpo_replay.reporting.tables.table import Table
 from grpo_replay.results.scores import read_scores
 from grpo_replay.study.config import Study
 
@@ -24,16 +28,25 @@ PAPER_TABLES = (
 )
 
 
-def paper_tables(study: Study, results: Path, output_stem: Path, config: str) -> None:
-    """Write Tables 1 to 13 of the paper, each but 7 (which holds both) also beside the paper's
-    numbers (`table01_comparison`), and what the paper's numbers give when recomputed
-    (`published_check`). `output_stem` is that of Table 1; the others lie beside it.
+def paper_tables(source: Source) -> Iterator[tuple[str, Table]]:
+    """Tables 1 to 13 of the paper, each but 7 (which holds both) also beside the paper's numbers,
+    and what the paper's numbers give when recomputed.
     """
-    folder = output_stem.parent
-    source = Source(study, read_scores(results), results, config)
     for build in PAPER_TABLES:
         name, table = build.__name__, build(source)
-        write_table(table, folder / name)
+        yield name, table
         if build is not hyperparameters.table07:
-            write_table(compare(study, name, table), folder / f"{name}_comparison")
-    write_table(consistency.check_table(), folder / "published_check")
+            yield f"{name}_comparison", compare(source.study, name, table)
+    yield PUBLISHED_CHECK, consistency.check_table()
+
+
+def write_tables(study: Study, results: Path, folder: Path, config: str) -> None:
+    """Write the study's own tables and the paper's into a folder, as csv, md, tex and html.
+
+    `results` is the study's folder, with its scores.parquet; `config` is what a command that makes
+    missing cells has behind `--config`.
+    """
+    source = Source(study, read_scores(results), results, config)
+    own = ((name, build(source)) for name, build in OWN_TABLES.items())
+    for name, table in chain(own, paper_tables(source)):
+        write_table(table, folder / name)

@@ -1,7 +1,6 @@
 """Tables 8 and 12 of the paper, from the training metrics: effective batch, and training length."""
 
 import numpy as np
-import pandas as pd
 
 from grpo_replay.reporting.labels import method_name
 from grpo_replay.reporting.numbers.conditions import Condition
@@ -14,7 +13,12 @@ from grpo_replay.reporting.numbers.significance import (
     marked,
     p_over_seeds,
 )
-from grpo_replay.reporting.numbers.training import STEPS_NOTE, mean_over_steps, over_seeds, per_cell
+from grpo_replay.reporting.numbers.training import (
+    STEPS_NOTE,
+    mean_over_steps,
+    over_seeds,
+    step_frames,
+)
 from grpo_replay.reporting.paper.design_space import METHOD, NO_REPLAY
 from grpo_replay.reporting.tables import notes
 from grpo_replay.reporting.tables.parts import study_table
@@ -64,15 +68,14 @@ def table08(source: Source) -> Table:
 
 
 def _batch_row(source: Source, condition: Condition) -> Row:
-    def mean(name: str, highest: float) -> Estimate | None:
-        return mean_over_steps(source.scores, source.results, condition, name, highest=highest)
+    frames = step_frames(source.scores, source.results, condition)
 
     sampled = source.study.training.rollouts_per_step
     numbers = {
         "b_fresh": Estimate(float(sampled)),
-        "b_fresh_surviving": mean(SURVIVORS, sampled),
-        "all_correct_percent": mean(ALL_CORRECT, 100.0),
-        "all_wrong_percent": mean(ALL_WRONG, 100.0),
+        "b_fresh_surviving": mean_over_steps(frames, SURVIVORS, highest=sampled),
+        "all_correct_percent": mean_over_steps(frames, ALL_CORRECT, highest=100.0),
+        "all_wrong_percent": mean_over_steps(frames, ALL_WRONG, highest=100.0),
     }
     return Row({"study": source.study.study, "scale": condition.scale}, numbers)
 
@@ -112,11 +115,11 @@ def table12(source: Source) -> Table:
 def _last_lengths(source: Source, condition: Condition) -> dict[int | None, tuple[float, int]]:
     """(mean length, 1 step) by seed; a run that has not reached the last step has none."""
     last = source.study.training.steps
-
-    def length(metrics: pd.DataFrame) -> tuple[float, int]:
-        return (float(metrics.at[last, LENGTH]) if last in metrics.index else np.nan), 1
-
-    return per_cell(source.scores, source.results, condition, length)
+    frames = step_frames(source.scores, source.results, condition)
+    lengths = {
+        s: float(frame.at[last, LENGTH]) for s, frame in frames.items() if last in frame.index
+    }
+    return {seed: (length, 1) for seed, length in lengths.items() if not np.isnan(length)}
 
 
 def _length(source: Source, condition: Condition) -> Estimate | None:

@@ -8,7 +8,7 @@ from grpo_replay.reporting.numbers.conditions import (
     main_conditions,
 )
 from grpo_replay.reporting.numbers.estimate import Estimate
-from grpo_replay.reporting.numbers.training import STEPS_NOTE, mean_over_steps
+from grpo_replay.reporting.numbers.training import STEPS_NOTE, mean_over_steps, step_frames
 from grpo_replay.reporting.tables import notes
 from grpo_replay.reporting.tables.parts import Line, marked_rows, mean_columns, study_table
 from grpo_replay.reporting.tables.source import Source
@@ -59,9 +59,9 @@ def age_rows(source: Source, conditions: list[Condition], grpo: Condition | None
     """A row a condition of one scale: means marked against GRPO, and percent of clipped ratios."""
 
     def clipped(condition: Condition) -> dict[str, Estimate | None]:
-        of = (source.scores, source.results, condition)
+        frames = step_frames(source.scores, source.results, condition)
         return {
-            key: mean_over_steps(*of, name, 100.0, highest=100.0)
+            key: mean_over_steps(frames, name, 100.0, highest=100.0)
             for key, name in _CLIP_KEYS.items()
         }
 

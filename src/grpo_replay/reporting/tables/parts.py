@@ -62,12 +62,15 @@ def marked_rows(
     """A row a line of one scale: the means with marks against GRPO, and further numbers."""
     means = marked_means(source.scores, [line.condition for line in lines], grpo)
     return [
-        Row(_labels(source, line.condition) | line.labels, numbers | further(line.condition))
+        Row(
+            condition_labels(source, line.condition) | line.labels,
+            numbers | further(line.condition),
+        )
         for line, numbers in zip(lines, means, strict=True)
     ]
 
 
-def _labels(source: Source, condition: Condition) -> dict[str, Label]:
+def condition_labels(source: Source, condition: Condition) -> dict[str, Label]:
     """The labels of a row; `seeds` counts the finished ones, a base model has none."""
     trained = condition.method != BASE
     return {

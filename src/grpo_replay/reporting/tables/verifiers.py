@@ -8,45 +8,47 @@ accuracy alone does not show.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from grpo_replay.files import write_text
-from grpo_replay.reporting.tables.table import csv_text
+from grpo_replay.reporting.tables.source import Source
+from grpo_replay.reporting.tables.table import Label, Row, Table
 from grpo_replay.results.grades import timed_out_columns, verdict_columns
 from grpo_replay.results.layout import CellFiles, StudyFiles
-from grpo_replay.results.scores import read_scores
 from grpo_replay.study.cells import benchmark_task
 from grpo_replay.study.config import Study
 from grpo_replay.tasks.problems import read_problems
 
-COUNTS = ["answers", "of", "percent", "timed_out", "errors"]
-EXAMPLE = ["problem_id", "sample_id", "gold", "extracted", "end_of_text"]
+COUNTS = {
+    "answers": "Answers",
+    "of": "Of",
+    "percent": "Percent",
+    "timed_out": "Timed out",
+    "errors": "Errors",
+}
+EXAMPLE = {"problem_id": "Problem", "gold": "Gold", "extracted": "Last box"}
 SHOWN_CHARACTERS = 160
+NOTES = [
+    "A row is a combination of verdicts that occurs; the answers of a cell and benchmark add up to "
+    "all of them. A disagreement shows its first answer (the csv file also the end of its text).",
+    "Timed out, Errors: answers of the row that a verifier counts as wrong because it ran out of "
+    "CPU time, or because something was raised.",
+]
 
 
-def verifiers_table(study: Study, results: Path, output: Path) -> None:
-    """Write one row a cell x benchmark x combination of verdicts that occurs, as CSV.
-
-    `results` is the study's folder; the cells are those of its scores.parquet. The counts of a cell
-    and benchmark (`answers`, and `percent` of `of`) add up to all its answers, so agreements are
-    rows too. `timed_out` and `errors` count the answers that a verifier counts as wrong because it
-    ran out of CPU time, or because something was raised. A disagreement shows its first answer:
-    gold, content of the last box, and the end of the text; one that a
-    spreadsheet would take for a formula stands behind an apostrophe.
-    """
-    scores = read_scores(results)
+def build(source: Source) -> Table:
+    """A row a finished cell, benchmark and combination of verdicts that occurs."""
+    study = source.study
     rows = [
-        {"cell": cell, "benchmark": name, **row}
-        for cell in scores["cell"].unique()
+        Row({"cell": cell, "benchmark": name, **labels}, {})
+        for cell in source.scores["cell"].unique()
         for name in study.benchmarks
-        for row in _combinations(study, results, cell, name)
+        for labels in _combinations(study, source.results, cell, name)
     ]
-    names = dict.fromkeys(name for own in study.benchmarks for name in _names(study, own))
-    columns = ["cell", "benchmark", *names, *COUNTS, *EXAMPLE]
-    table = pd.DataFrame(rows, columns=columns).astype({"sample_id": "Int64"})
-    write_text(output, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    verifiers = dict.fromkeys(name for own in study.benchmarks for name in _names(study, own))
+    index = {"cell": "Cell", "benchmark": "Benchmark", **{v: v.capitalize() for v in verifiers}}
+    title = f"Where the verifiers of an answer disagree ({study.title})"
+    return Table(title, index | COUNTS | EXAMPLE, [], rows, NOTES, ("sample_id", "end_of_text"))
 
 
 def _names(study: Study, benchmark: str) -> list[str]:
@@ -59,7 +61,7 @@ def _names(study: Study, benchmark: str) -> list[str]:
 
 def _combinations(
     study: Study, results: Path, cell: str, benchmark: str
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, Label]]:
     grades = pd.read_parquet(CellFiles(results, cell).grades(benchmark))
     verifiers = benchmark_task(study, study.benchmarks[benchmark]).verifiers
     columns, names = verdict_columns(verifiers), _names(study, benchmark)
@@ -68,15 +70,17 @@ def _combinations(
     for combination in sorted(set(verdicts), reverse=True):
         own = [place for place, found in enumerate(verdicts) if found == combination]
         words = ["right" if verdict else "wrong" for verdict in combination]
-        row: dict[str, Any] = dict(zip(names, words, strict=True))
-        row |= {"answers": len(own), "of": len(grades), "percent": 100 * len(own) / len(grades)}
-        row |= {"timed_out": timed_out[own].sum(), "errors": (grades["errors"][own] != "").sum()}
+        row: dict[str, Label] = dict(zip(names, words, strict=True))
+        percent = f"{100 * len(own) / len(grades):.6g}"
+        row |= {"answers": len(own), "of": len(grades), "percent": percent}
+        row["timed_out"] = int(timed_out[own].sum())
+        row["errors"] = int((grades["errors"][own] != "").sum())
         if len(set(combination)) > 1:
             row |= _example(results, cell, benchmark, grades.loc[own[0]])
         yield row
 
 
-def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dict[str, Any]:
+def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dict[str, Label]:
     keys = {name: graded[name] for name in ("problem_id", "sample_id")}
     samples = pd.read_parquet(
         CellFiles(results, cell).samples(benchmark),
@@ -88,9 +92,11 @@ def _example(results: Path, cell: str, benchmark: str, graded: pd.Series) -> dic
     text = " ".join(samples["text"].item().split())
     end = f"…{text[-SHOWN_CHARACTERS:]}"
     return {
-        "problem_id": csv_text(graded["problem_id"]),
-        "sample_id": graded["sample_id"],
-        "gold": csv_text(gold),
-        "extracted": csv_text("" if pd.isna(graded["extracted"]) else graded["extracted"]),
-        "end_of_text": csv_text(text if len(text) <= SHOWN_CHARACTERS else end),
+        "problem_id": graded["problem_id"],
+        "sample_id": int(graded["sample_id"]),
+        "gold": " ".join(gold.split()),
+        "extracted": None
+        if pd.isna(graded["extracted"])
+        else " ".join(graded["extracted"].split()),
+        "end_of_text": text if len(text) <= SHOWN_CHARACTERS else end,
     }
