@@ -56,6 +56,8 @@ onstart:
         print(f"Warning: {line}")
     for line in oddities(STUDY):
         print(f"Warning: {RUN.study_file}: {line}")
+    for line in RUN.unread():
+        print(f"Warning: {line}")
     planned = {job.rule.name for job in planned_jobs()}
     if "plan" in planned:
         print(RUN.plan(declared()))

@@ -60,6 +60,17 @@ def test_what_jobs_read_lies_where_others_write_it(tmp_path: Path) -> None:
     assert other.start_model("s") == files.warm_started_model("s")
 
 
+def test_cells_of_earlier_ids_are_named_and_the_studys_own_are_not(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    write_json(run.files.cell(OURS).settings, {})
+    assert run.unread() == []
+    for name in ("s/ours-tau1-seed42", "xl/grpo-seed42"):
+        write_json(run.files.cell(name).settings, {})
+    (line,) = run.unread()
+    assert line.startswith(f"{tmp_path / 'nano' / 'cells'}: 2 cells here are none of study nano")
+    assert "(s/ours-tau1-seed42, xl/grpo-seed42)" in line
+
+
 def test_a_training_is_current_under_its_own_settings_alone(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     files = run.files.cell(OURS)

@@ -173,6 +173,20 @@ class Run:
 
     # --- what a run says ---
 
+    def unread(self) -> list[str]:
+        """A line on the cells that lie here and are none of the study's: an earlier version of this
+        code named cells otherwise, and a study file may have lost some.
+        """
+        found = [name for name in self.files.begun_cells() if name not in self.cells]
+        if not found:
+            return []
+        what, be = ("cell", "is") if len(found) == 1 else ("cells", "are")
+        return [
+            f"{self.files.cells}: {len(found)} {what} here {be} none of study {self.study.study}, "
+            f"so {be} not read and not removed ({listing(found)}); ids of an earlier version are made "
+            "anew under their present ones"
+        ]
+
     def plan(self, declared: Declared) -> str:
         """What the chosen cells cost; imported here, since a run needs no tables to start."""
         from grpo_replay.planning.plan_text import plan_text

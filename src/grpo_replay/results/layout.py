@@ -27,7 +27,7 @@ class CellFiles:
     @property
     def folder(self) -> Path:
         """The cell's folder."""
-        return self.study / "cells" / self.name
+        return StudyFiles(self.study).cells / self.name
 
     @property
     def settings(self) -> Path:
@@ -124,6 +124,11 @@ class StudyFiles:
     """The files of a study; `folder` is `results/<study>`."""
 
     folder: Path
+
+    @property
+    def cells(self) -> Path:
+        """The folder of all cells."""
+        return self.folder / "cells"
 
     def cell(self, name: str) -> CellFiles:
         """The files of a cell."""
