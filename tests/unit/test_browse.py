@@ -11,6 +11,7 @@ from grpo_replay.errors import DataError
 from grpo_replay.reporting.browse import tables
 from grpo_replay.reporting.browse.curves import curves, learning_curves
 from grpo_replay.reporting.labels import method_style
+from grpo_replay.results.scores import SCHEMA
 from grpo_replay.study.file import load_study
 from grpo_replay.tasks.problems import write_problems
 
@@ -52,7 +53,7 @@ def write_scores(results: Path) -> None:
         for cell in cells
         for name, value in (("easy", 75.0), ("hard", 25.0))
     ]
-    pd.DataFrame(rows).to_parquet(results / "scores.parquet")
+    pd.DataFrame(rows).reindex(columns=SCHEMA.names).to_parquet(results / "scores.parquet")
 
 
 def write_answers(cell: Path) -> None:

@@ -175,3 +175,13 @@ def test_a_benchmark_of_one_problem_has_no_interval(tmp_path):
         mean_number(frame, setting, "avg_at_k"),
     ):
         assert estimate_text(number, 1).endswith(" (n = 1, no interval)")
+
+
+def test_scores_of_an_earlier_version_are_named(tmp_path):
+    pd.DataFrame({"cell": ["s/base"]}).reindex(columns=SCHEMA.names).drop(
+        columns="varied"
+    ).to_parquet(tmp_path / "scores.parquet")
+    with pytest.raises(
+        DataError, match=r"scores.parquet: has no varied.*--forcerun collect_scores"
+    ):
+        read_scores(tmp_path)

@@ -11,6 +11,7 @@ from grpo_replay.evaluation.grade import grade_answers
 from grpo_replay.evaluation.sample_files import problems_digest, write_samples
 from grpo_replay.files import file_digest, write_json
 from grpo_replay.reporting.tables.table import csv_text
+from grpo_replay.results.scores import SCHEMA
 from grpo_replay.tasks.problems import read_problems, write_problems
 
 CELL, OTHER = "s/base", "s/grpo-seed42"
@@ -58,7 +59,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     for benchmark in ("easy", "hard"):
         answer(results, CELL, benchmark, texts)
         answer(results, OTHER, benchmark, [LONG, *texts[1:]])
-    pd.DataFrame({"cell": [CELL, CELL, OTHER, OTHER]}).to_parquet(results / "scores.parquet")
+    pd.DataFrame({"cell": [CELL, CELL, OTHER, OTHER]}).reindex(columns=SCHEMA.names).to_parquet(
+        results / "scores.parquet"
+    )
     write_own_table("verifiers", small_study(), results, results / "tables" / "verifiers")
     with (results / "tables" / "verifiers.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -90,7 +93,9 @@ def test_answers_without_a_verdict_are_counted(tmp_path: Path) -> None:
     grades.loc[0, "timed_out"] = grades.loc[[0, 2], "timed_out_paper"] = True
     grades.loc[4, "errors"] = "training: ValueError; paper: SIGSEGV"
     grades.to_parquet(path)
-    pd.DataFrame({"cell": [CELL]}).to_parquet(tmp_path / "scores.parquet")
+    pd.DataFrame({"cell": [CELL]}).reindex(columns=SCHEMA.names).to_parquet(
+        tmp_path / "scores.parquet"
+    )
     write_own_table("verifiers", small_study(), tmp_path, tmp_path / "table")
     table = pd.read_csv(tmp_path / "table.csv")
     found = {
@@ -135,7 +140,9 @@ def test_a_text_of_a_model_is_no_formula_and_a_number_stays_one(tmp_path: Path) 
     grades = pd.read_parquet(path)
     grades.loc[3, ["correct", "extracted"]] = [True, "=1+1"]  # as of another grader
     grades.to_parquet(path)
-    pd.DataFrame({"cell": [CELL]}).to_parquet(tmp_path / "scores.parquet")
+    pd.DataFrame({"cell": [CELL]}).reindex(columns=SCHEMA.names).to_parquet(
+        tmp_path / "scores.parquet"
+    )
     write_own_table("verifiers", small_study(), tmp_path, tmp_path / "table")
     table = pd.read_csv(tmp_path / "table.csv")
     (row,) = table[table.extracted == "'=1+1"].to_dict("records")

@@ -183,8 +183,8 @@ class Run:
         what, be = ("cell", "is") if len(found) == 1 else ("cells", "are")
         return [
             f"{self.files.cells}: {len(found)} {what} here {be} none of study {self.study.study}, "
-            f"so {be} not read and not removed ({listing(found)}); ids of an earlier version are made "
-            "anew under their present ones"
+            f"so {be} not read and not removed ({listing(found)}); ids of an earlier version are "
+            "made anew under their present ones"
         ]
 
     def plan(self, declared: Declared) -> str:

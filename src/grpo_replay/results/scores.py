@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from grpo_replay.errors import DataError
 from grpo_replay.files import atomic_file
 from grpo_replay.results.layout import CellFiles, StudyFiles
 from grpo_replay.results.progress import current_scores
@@ -88,5 +89,16 @@ def problem_count(benchmark: Benchmark) -> int:
 
 
 def read_scores(results: Path) -> pd.DataFrame:
-    """Read a study's `scores.parquet`: a row a cell x benchmark, list columns as numpy arrays."""
-    return pd.read_parquet(StudyFiles(results).scores)
+    """Read a study's `scores.parquet`: a row a cell x benchmark, list columns as numpy arrays.
+
+    Raises:
+        DataError: a file of an earlier version, which lacks a column.
+    """
+    path = StudyFiles(results).scores
+    scores = pd.read_parquet(path)
+    if lacking := [name for name in SCHEMA.names if name not in scores.columns]:
+        raise DataError(
+            f"{path}: has no {', '.join(lacking)}, as an earlier version wrote it; make it again: "
+            "snakemake --cores 1 --forcerun collect_scores"
+        )
+    return scores
