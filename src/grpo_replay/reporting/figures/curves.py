@@ -31,8 +31,9 @@ from grpo_replay.reporting.numbers.conditions import (
     rows_of,
     used_scales,
 )
+from grpo_replay.reporting.numbers.training import step_frames
 from grpo_replay.results.scores import read_scores
-from grpo_replay.results.training_metrics import read_metrics, rolling_mean
+from grpo_replay.results.training_metrics import rolling_mean
 from grpo_replay.study.config import Study
 
 MAX_NAMED = 2
@@ -198,7 +199,7 @@ def draw_lines(
     """Draw a quantity of each line of a group; say so where there is none."""
     drawn = False
     for line in group.lines:
-        frames = metric_frames(scores, results, line.condition)
+        frames = step_frames(scores, results, line.condition).values()
         curves = [_curve(frame, quantity, progress) for frame in frames]
         drawn |= _draw_curve(panel, [curve for curve in curves if len(curve)], line)
     if not drawn:
@@ -232,12 +233,6 @@ def empty_text(scores: pd.DataFrame, group: Group, otherwise: str) -> str:
         return "the study has no such method"
     finished = any(finished_cells(scores, line.condition) for line in group.lines)
     return otherwise if finished else "no finished cell"
-
-
-def metric_frames(scores: pd.DataFrame, results: Path, condition: Condition) -> list[pd.DataFrame]:
-    """The metrics of each finished cell (seed) of a condition that has them."""
-    frames = [read_metrics(results, cell) for cell in finished_cells(scores, condition)]
-    return [frame for frame in frames if frame is not None]
 
 
 def _curve(frame: pd.DataFrame, quantity: Quantity, progress: StepAxis) -> pd.DataFrame:

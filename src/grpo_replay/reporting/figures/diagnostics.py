@@ -19,11 +19,11 @@ from grpo_replay.reporting.figures.curves import (
     group_conditions,
     heading,
     method_groups,
-    metric_frames,
     plot_line,
     replay_groups,
 )
 from grpo_replay.reporting.numbers.conditions import finished_cells
+from grpo_replay.reporting.numbers.training import step_frames
 from grpo_replay.results.scores import read_scores
 from grpo_replay.results.training_metrics import log_ratio_by_age
 from grpo_replay.study.config import Study
@@ -134,7 +134,7 @@ def seconds_figure(study: Study, results: Path, output_stem: Path) -> None:
 def _seconds_panel(panel: Axes, scores: pd.DataFrame, results: Path, group: Group) -> None:
     labels = []
     for line in group.lines:
-        frames = metric_frames(scores, results, line.condition)
+        frames = step_frames(scores, results, line.condition).values()
         if not frames:
             continue
         left = 0.0

@@ -17,7 +17,6 @@ from grpo_replay.reporting.figures.curves import (
     empty_text,
     group_conditions,
     heading,
-    metric_frames,
     plot_line,
     replay_groups,
 )
@@ -28,6 +27,7 @@ from grpo_replay.reporting.numbers.conditions import (
     finished_cells,
     used_scales,
 )
+from grpo_replay.reporting.numbers.training import step_frames
 from grpo_replay.results.scores import read_scores
 from grpo_replay.results.trained_rows import age_shares, reuse_counts, trained_rows
 from grpo_replay.study.config import Study
@@ -110,7 +110,7 @@ def _draw_reuse(row: np.ndarray, scores: pd.DataFrame, results: Path, line: Line
     counts = reuse_counts(rows)
     survivors = sum(
         frame["survivors/rollouts"].sum()
-        for frame in metric_frames(scores, results, line.condition)
+        for frame in step_frames(scores, results, line.condition).values()
     )
     if counts.empty or not survivors:
         return
