@@ -12,7 +12,7 @@ def test_the_page_shows_every_file_as_it_is() -> None:
     shown = re.findall(
         r"^`tests/extending/(\S+)`:\n```\w+\n(.*?)^```$", PAGE.read_text(), re.M | re.S
     )
-    files = {"methods.yaml", *(f"lab/{path.name}" for path in (HERE / "lab").glob("*.py"))}
+    files = {"study.yaml", *(f"lab/{path.name}" for path in (HERE / "lab").glob("*.py"))}
     assert {name for name, _ in shown} == files and len(shown) == len(files)
     for name, text in shown:
         assert text == (HERE / name).read_text(), name

@@ -14,8 +14,10 @@ import test_kill
 import yaml
 from repository_copy import Workflow, copy_repository, listed_jobs
 
+from grpo_replay.models.from_scratch import END_OF_TURN
+
 HERE = Path(__file__).parent
-METHODS = yaml.safe_load((HERE / "methods.yaml").read_text())
+OWN = yaml.safe_load((HERE / "study.yaml").read_text())
 GRID = [{"scales": ["s"], "methods": ["grpo", "mine"], "seeds": [42]}]
 
 
@@ -35,7 +37,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> LabWorkflow:
     """A copy of the repository, with the study and the folder `lab/` beside it."""
     folder = copy_repository(tmp_path_factory.mktemp("lab")).folder
     study = yaml.safe_load((folder / "config" / "studies" / "tiny.yaml").read_text())
-    own = {"study": "lab", "methods": {"grpo": {}, **METHODS}, "grid": GRID}
+    own = {"study": "lab", **OWN, "grid": GRID}
     own["benchmarks"] = {"clock3": study["benchmarks"]["clock3"]}
     (folder / "config" / "studies" / "lab.yaml").write_text(yaml.safe_dump({**study, **own}))
     shutil.copytree(HERE / "lab", folder / "lab", ignore=shutil.ignore_patterns("__pycache__"))
@@ -61,8 +63,26 @@ def test_parts_of_outside_run_from_end_to_end(finished_lab: LabWorkflow) -> None
     records = [json.loads(line) for line in (train / "metrics.jsonl").read_text().splitlines()]
     assert [r["running/rewards"] for r in records] == [16, 32, 48, 64]  # two of four, eight groups
     assert all(r["select/kept_right"] + r["select/kept_wrong"] == 16 for r in records)
+    rollouts = pd.read_parquet(train / "rollouts.parquet")
+    for record, (_, rows) in zip(records, rollouts.groupby("step"), strict=True):
+        # The records have the end token, a reward function does not see it.
+        short = (1 - rows.text.str.removesuffix(END_OF_TURN).str.len() / 100).mean()
+        assert record["reward/short"] == pytest.approx(short)
+        assert record["reward/mean"] == pytest.approx(record["reward/answer"] + 0.1 * short)
     assert (results / "tables" / "main.csv").is_file()
     assert finished_lab.jobs() == {}
+
+
+def test_a_task_of_outside_has_its_verifiers_in_every_file(finished_lab: LabWorkflow) -> None:
+    results = finished_lab.folder / "results" / "lab"
+    grades = pd.read_parquet(results / "cells" / "s" / "base" / "grades" / "clock3.parquet")
+    assert grades.grade_near[grades.correct].all() and not grades.correct.all()
+    table = pd.read_csv(results / "tables" / "verifiers.csv")
+    assert set(zip(table.exact, table.near, strict=True)) <= {
+        ("right", "right"), ("wrong", "right"), ("wrong", "wrong"),
+    }  # fmt: skip
+    scores = pd.read_parquet(results / "scores.parquet").set_index("cell")
+    assert scores.avg_at_k["s/base"] == pytest.approx(100 * grades.correct.mean())
 
 
 def test_an_edit_of_a_part_makes_its_cells_again_and_no_others(finished_lab: LabWorkflow) -> None:
@@ -107,7 +127,7 @@ def test_a_wrong_part_stops_the_run_with_one_line(
 def test_a_part_with_a_memory_survives_kills_to_the_bit(
     tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("METHOD", json.dumps(METHODS["mine"]))
+    monkeypatch.setenv("METHOD", json.dumps(OWN["methods"]["mine"]))
     path = [*sys.path, os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, path)))
     whole, killed = tmp_path / "whole", tmp_path / "killed"
