@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from grpo_replay.methods.advantages import Advantage, GroupStatistics
-from grpo_replay.methods.losses import Loss, LossBatch
+from grpo_replay.methods.loss import Loss, LossBatch
 from grpo_replay.methods.priorities import Priority
 from grpo_replay.methods.replay import Replay
 from grpo_replay.methods.selection import Selection

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from grpo_replay.methods.losses import LossBatch
+from grpo_replay.methods.loss import LossBatch
 from grpo_replay.methods.method import Method, with_setting
 from grpo_replay.methods.replay import FromBuffer
 from grpo_replay.study.cells import expand, training_settings

@@ -5,7 +5,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from grpo_replay.methods.losses import LossBatch
+from grpo_replay.methods.loss import LossBatch
 from grpo_replay.methods.method import Method
 from grpo_replay.methods.trajectory_balance import TrajectoryBalance
 

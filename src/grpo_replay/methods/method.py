@@ -1,23 +1,16 @@
 """A method: one part on every axis. What is left out is the paper's plain GRPO."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from grpo_replay.errors import suggestion
 from grpo_replay.methods.advantages import AnyAdvantage, GroupNormalised
-from grpo_replay.methods.losses import Clipped, Loss
+from grpo_replay.methods.losses import AnyLoss, Clipped
 from grpo_replay.methods.replay import AnyReplay, NoReplay
 from grpo_replay.methods.selection import AnySelection, KeepAll
-from grpo_replay.methods.trajectory_balance import TrajectoryBalance
-from grpo_replay.parts import Part, or_imported
-
-AnyLoss = Annotated[
-    Annotated[Clipped | TrajectoryBalance, Field(discriminator="kind")],
-    SerializeAsAny(),
-    or_imported(Loss),
-]
+from grpo_replay.parts import Part
 
 Setting = float | int | str | bool | None
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from grpo_replay.methods.losses import Loss, LossBatch
+from grpo_replay.methods.loss import Loss, LossBatch
 from grpo_replay.ranges import Bound
 
 

@@ -17,7 +17,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
 
 from grpo_replay.methods.groups import score_groups
-from grpo_replay.methods.losses import LossBatch
+from grpo_replay.methods.loss import LossBatch
 from grpo_replay.methods.method import Method
 from grpo_replay.methods.replay import Batch, checked_batch
 from grpo_replay.methods.rollout import Rollout, places_of_groups

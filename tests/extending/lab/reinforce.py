@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from grpo_replay.methods.losses import Loss, LossBatch
+from grpo_replay.methods.loss import Loss, LossBatch
 from grpo_replay.ranges import Bound
 
 
