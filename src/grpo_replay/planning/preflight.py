@@ -7,6 +7,7 @@ from pathlib import Path
 from grpo_replay.errors import ConfigError, DataError, GrpoReplayError
 from grpo_replay.models.config import PretrainedModel, WarmStart
 from grpo_replay.models.local import check_local_model
+from grpo_replay.reporting.numbers.placed_claims import check_claim
 from grpo_replay.study.config import Study
 from grpo_replay.tasks.clock import check_problems as check_clock_problems
 from grpo_replay.tasks.config import ClockBenchmark, ClockProblems, FileBenchmark, FileProblems
@@ -37,8 +38,8 @@ def source_files(source: Source) -> list[str]:
 
 
 def check_inputs(study_file: Path, study: Study, tokenizers: bool = True) -> None:
-    """Look at every file and model folder that the study names, and at the tokenizers unless a job
-    reads the study again: looking costs seconds.
+    """Look at every file and model folder that the study names, at its claims, and at the
+    tokenizers unless a job reads the study again: looking costs seconds.
 
     Raises:
         ConfigError: listing everything that is missing or wrong, each with its key.
@@ -53,6 +54,11 @@ def check_inputs(study_file: Path, study: Study, tokenizers: bool = True) -> Non
         _complaint(check_model, f"scales.{name}.model", scale.model)
         for name, scale in study.scales.items()
         if isinstance(scale.model, PretrainedModel)
+    ]
+    check_of_study = partial(check_claim, study)
+    complaints += [
+        _complaint(check_of_study, f"claims.{position}", claim)
+        for position, claim in enumerate(study.claims)
     ]
     found = [f"{study_file}: {complaint}" for complaint in complaints if complaint]
     if found:
