@@ -1,6 +1,6 @@
 """The claims of the paper and of a study, judged over training seeds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from grpo_replay.reporting.labels import setting_name
-from grpo_replay.reporting.numbers.conditions import Condition
+from grpo_replay.reporting.numbers.conditions import Condition, used_scales
 from grpo_replay.reporting.numbers.placed_claims import Placed, grpo_at, place, place_of_paper
 from grpo_replay.reporting.numbers.seed_values import Scores, seed_values
 from grpo_replay.statistics import claims as statistics
@@ -21,6 +21,8 @@ from grpo_replay.study.claims import BestOf, Claim, Trend
 from grpo_replay.study.config import Study
 from grpo_replay.study.yaml_values import read_yaml
 
+# The values of a condition's seeds in a claim's metric.
+_Values = Callable[[Condition, Claim], pd.DataFrame]
 PAPER_FILE = Path(__file__).parents[1] / "claims.yaml"
 
 
@@ -82,8 +84,13 @@ def judge(study: Study, scores: pd.DataFrame, results: Path) -> list[list[Judged
     """
     families = [[one for claim in paper_claims() for one in place_of_paper(study, claim)]]
     families += [[one for claim in study.claims for one in place(study, claim)]]
+    grpo = {scale: grpo_at(study, scale) for scale in used_scales(study)}
     found = Scores(scores, results)
-    return [_judged(study, found, family) for family in families]
+
+    def values(condition: Condition, claim: Claim) -> pd.DataFrame:
+        return seed_values(found, condition, claim.metric, grpo[condition.scale])
+
+    return [_judged(family, values) for family in families]
 
 
 def unplaced(study: Study) -> list[Claim]:
@@ -91,8 +98,8 @@ def unplaced(study: Study) -> list[Claim]:
     return [claim for claim in paper_claims() if not place_of_paper(study, claim)]
 
 
-def _judged(study: Study, scores: Scores, family: list[Placed]) -> list[JudgedClaim]:
-    differences = [_differences(study, scores, placed) for placed in family]
+def _judged(family: list[Placed], values: _Values) -> list[JudgedClaim]:
+    differences = [_differences(placed, values) for placed in family]
     seeds = [values_RN.shape[1] for values_RN in differences]
     whole = [
         FEWEST_SEEDS <= n == len(placed.seeds) for n, placed in zip(seeds, family, strict=True)
@@ -115,13 +122,13 @@ def _finding(claim: Claim, difference_RN: FloatArray, tests: int) -> Finding:
     return statistics.pair(difference_RN[0], claim.margin, tests)
 
 
-def _differences(study: Study, scores: Scores, placed: Placed) -> FloatArray:
+def _differences(placed: Placed, values: _Values) -> FloatArray:
     """The differences (R, N) of the seeds that have all values, a row a rival, above 0 if the claim
     is right.
     """
     claim, against = placed.claim, placed.against
-    of = [_values(study, scores, condition, claim) for condition in placed.of]
-    others = [_values(study, scores, condition, claim) for condition in against]
+    of = [values(condition, claim) for condition in placed.of]
+    others = [values(condition, claim) for condition in against]
     if isinstance(claim.contrast, Trend):
         leads = [_lead(*pair) for pair in zip(of, others, strict=True)] if against else of
         points = pd.concat([lead.mean(axis=1) for lead in leads], axis=1).dropna()
@@ -136,7 +143,3 @@ def _lead(values: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """The difference of each shared seed and benchmark that both have."""
     shared = values.index.intersection(others.index)
     return values.loc[shared] - others.loc[shared]
-
-
-def _values(study: Study, scores: Scores, condition: Condition, claim: Claim) -> pd.DataFrame:
-    return seed_values(scores, condition, claim.metric, grpo_at(study, condition.scale))
