@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 from statsmodels.stats.weightstats import DescrStatsW
 
 from grpo_replay.statistics.benchmark_means import FloatArray
@@ -87,7 +87,7 @@ def detectable_effect(seeds: int, level: float = LEVEL, power: float = POWER) ->
     # wrong by a half without a word (3 seeds at 0.05 / 20: 5.5, and not 14.6). The tail of the
     # other sign, which this leaves out, has a chance below 1e-4 at a power of 80 %.
     freedom = seeds - 1
-    critical = stats.t.isf(level / 2, freedom)
+    critical = special.stdtrit(freedom, 1 - level / 2)
     return float(special.nctdtrinc(freedom, 1 - power, critical) / np.sqrt(seeds))
 
 
