@@ -37,8 +37,8 @@ def source_files(source: Source) -> list[str]:
 
 
 def check_inputs(study_file: Path, study: Study, tokenizers: bool = True) -> None:
-    """Look at every file and model folder that the study names, and at the tokenizers unless a job
-    reads the study again: looking costs seconds.
+    """Look at every file and model folder that the study names, at its claims, and at the
+    tokenizers unless a job reads the study again: looking costs seconds.
 
     Raises:
         ConfigError: listing everything that is missing or wrong, each with its key.
@@ -54,9 +54,20 @@ def check_inputs(study_file: Path, study: Study, tokenizers: bool = True) -> Non
         for name, scale in study.scales.items()
         if isinstance(scale.model, PretrainedModel)
     ]
+    complaints += _claim_complaints(study)
     found = [f"{study_file}: {complaint}" for complaint in complaints if complaint]
     if found:
         raise ConfigError("\n".join(found))
+
+
+def _claim_complaints(study: Study) -> list[str | None]:
+    if not study.claims:
+        return []
+    # Loads pandas, which a study without claims does not wait for.
+    from grpo_replay.reporting.numbers.placed_claims import check_claim
+
+    check = partial(check_claim, study)
+    return [_complaint(check, f"claims.{i}", claim) for i, claim in enumerate(study.claims)]
 
 
 def _complaint(check, key: str, argument) -> str | None:

@@ -38,6 +38,7 @@ from grpo_replay.ranges import (
     TopP,
     WeightDecay,
 )
+from grpo_replay.study.claims import Claim
 from grpo_replay.tasks.any_task import DEFAULT_TASK, AnyTask
 from grpo_replay.tasks.config import (
     Benchmark,
@@ -186,6 +187,7 @@ class Study(Strict):
     training: Training
     checkpoints: Checkpoints
     evaluation: Evaluation
+    claims: list[Claim] = []
 
     @model_validator(mode="after")
     def _grid_is_bounded(self) -> "Study":
